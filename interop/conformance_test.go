@@ -15,11 +15,11 @@ import (
 // checked is one check of the conformance suite.
 type checked struct{ ID, Status, ErrorMessage string }
 
-// verdict is one scenario's result.
+// verdict is the result of one scenario.
 type verdict struct {
 	passed, failed              int
 	warnings, failures, skipped []string
-	open                        []string // the ids of all of these, in order
+	open                        []string // the ids of the checks that did not pass, in order
 }
 
 func (v verdict) String() string {
@@ -37,15 +37,15 @@ var summary = regexp.MustCompile(`Passed: (\d+)/(\d+), (\d+) failed, (\d+) warni
 
 const suite = packages + "conformance/dist/index.js"
 
-// scenario runs one scenario against a server. One that was skipped whole is a
-// failure: the suite itself calls it none.
+// scenario runs one scenario against a server. It fails the test if the suite skips the whole
+// scenario, which the suite itself does not count as a failure.
 func scenario(t *testing.T, url, name, version string) verdict {
 	t.Helper()
 	program := node(t, "conformance")
 	out := t.TempDir()
 	args := []string{suite, "server", "--url", url, "--scenario", name}
 	if strings.HasPrefix(name, "sep-2640-") {
-		if version == legacy { // an extension is in no version: unforced the suite skips it
+		if version == legacy { // an extension belongs to no version, so without --force the suite skips it
 			args = append(args, "--spec-version", version, "--force")
 		}
 	} else {
@@ -77,7 +77,7 @@ func scenario(t *testing.T, url, name, version string) verdict {
 			v.warnings = append(v.warnings, c.ID)
 			v.open = append(v.open, c.ID)
 		case "INFO":
-		default: // SKIPPED, and statuses of later suites
+		default: // SKIPPED, and statuses that later suites add
 			v.skipped = append(v.skipped, c.ID)
 			v.open = append(v.open, c.ID)
 		}
@@ -92,8 +92,8 @@ func scenario(t *testing.T, url, name, version string) verdict {
 	return v
 }
 
-// TestInteropConformanceSkills: the three scenarios of SEP-2640 pass with every check,
-// without omissions, and with one warning.
+// TestInteropConformanceSkills checks that the three scenarios of SEP-2640 pass with every check.
+// No check may be skipped, and the only warning is about repeated names in the corpus.
 func TestInteropConformanceSkills(t *testing.T) {
 	t.Parallel()
 	node(t, "conformance")
@@ -107,11 +107,11 @@ func TestInteropConformanceSkills(t *testing.T) {
 				v := scenario(t, url, name, version)
 				var allowed []string
 				if tree.name == "corpus" && name == "sep-2640-skills-enumeration" {
-					// Nine names repeat; nothing is ever dropped for its name.
+					// Nine names repeat. A list never drops a skill because of its name.
 					allowed = []string{"sep-2640-names-should-be-unique"}
 				}
 				var absent []string
-				if version == legacy && name == "sep-2640-skills-enumeration" { // the members of an answer that 2026-07-28 brought
+				if version == legacy && name == "sep-2640-skills-enumeration" { // checks of members that only answers of 2026-07-28 have
 					absent = []string{"sep-2640-skills-list-cache-attributes", "sep-2640-skills-get-cache-attributes"}
 				}
 				if v.failed > 0 || !slices.Equal(v.skipped, absent) || !slices.Equal(v.warnings, allowed) {
@@ -124,9 +124,9 @@ func TestInteropConformanceSkills(t *testing.T) {
 	}
 }
 
-// lacks are the failing checks, by scenario and id, with the suite's own fixture that
-// each requires: a tool, a prompt or a resource, or a tool with x-mcp-header. No server
-// has those but one that was written for the suite.
+// lacks contains the checks that fail, by scenario and id, each with the suite's own fixture that
+// it requires. The fixture is a tool, a prompt or a resource, or a tool with x-mcp-header. Only a
+// server that was written for the suite has such fixtures.
 var lacks = map[string]map[string]string{
 	"completion-complete":          {"completion-complete": "test_prompt_with_arguments"},
 	"elicitation-sep1034-defaults": {"elicitation-sep1034-general": "test_elicitation_sep1034_defaults"},
@@ -182,8 +182,9 @@ var lacks = map[string]map[string]string{
 
 var listed = regexp.MustCompile(`(?m)^  - (\S+) \[(.*)\]$`)
 
-// TestInteropConformanceGeneral: all checks of the suite for servers pass, except those
-// that require its fixtures. A check that a later suite brings has none.
+// TestInteropConformanceGeneral checks that knack passes all checks of the suite for servers,
+// except the checks that require the suite's fixtures. A check that a later suite adds has no such
+// exception.
 func TestInteropConformanceGeneral(t *testing.T) {
 	t.Parallel()
 	if !complete() {
@@ -202,7 +203,7 @@ func TestInteropConformanceGeneral(t *testing.T) {
 		name := m[1]
 		switch {
 		case strings.HasPrefix(name, "sep-2640-"):
-			continue // [TestInteropConformanceSkills]
+			continue // see [TestInteropConformanceSkills]
 		case strings.HasPrefix(name, "tasks-"):
 			matrix.cell(t, "general", name, "any", "not run", "of another extension, tasks, which knack does not declare")
 			continue
@@ -215,7 +216,7 @@ func TestInteropConformanceGeneral(t *testing.T) {
 				continue
 			}
 			if !complete() && len(lacks[name]) == 1 || testing.Short() && lacks[name] != nil {
-				continue // its one check beside the messages' schemas wants a fixture of the suite
+				continue // beside the messages' schemas it has one check, which requires a fixture of the suite
 			}
 			n++
 			v := scenario(t, url, name, version)
@@ -223,7 +224,7 @@ func TestInteropConformanceGeneral(t *testing.T) {
 				t.Errorf("%s at %s: %v: these do not pass: %q, want %q; failures %q", name, version, v, v.open, want, v.failures)
 			}
 			if i := slices.IndexFunc(v.failures, func(f string) bool { return strings.HasPrefix(f, "wire-schema-valid") }); i >= 0 {
-				t.Errorf("%s at %s: %s", name, version, v.failures[i]) // no fixture excuses that
+				t.Errorf("%s at %s: %s", name, version, v.failures[i]) // a missing fixture does not excuse an invalid message
 			}
 			var why []string
 			for _, id := range v.open {
@@ -237,8 +238,8 @@ func TestInteropConformanceGeneral(t *testing.T) {
 	}
 }
 
-// Each fixture that a check requires is in the suite's code of that scenario, and not among
-// the served skills.
+// TestInteropFixturesAreTheSuites checks that each fixture that a check requires is in the suite's
+// code of that scenario, and not among the served skills.
 func TestInteropFixturesAreTheSuites(t *testing.T) {
 	t.Parallel()
 	node(t, "conformance")

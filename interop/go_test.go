@@ -14,9 +14,9 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// TestInteropGoSDK: the Go SDK's client with a host's side of the extension
-// verifies every skill. Both are used by knack too, so that this says less than
-// the other clients do.
+// TestInteropGoSDK checks that the Go SDK's client, with the package skillsext for the extension,
+// verifies every skill. knack uses both itself, so this test proves less than the tests with other
+// clients.
 func TestInteropGoSDK(t *testing.T) {
 	all := trees(t)
 	if !complete() {
@@ -59,7 +59,7 @@ func TestInteropGoSDK(t *testing.T) {
 	}
 }
 
-// TestInteropCheck runs our own verifier as users run it.
+// TestInteropCheck runs knack check on a server, as users do.
 func TestInteropCheck(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it asks for every file of every skill")
@@ -83,8 +83,8 @@ func TestInteropCheck(t *testing.T) {
 	}
 }
 
-// mcpgo builds the program that uses mcp-go. It is a separate module, so that knack's has
-// no such dependency.
+// mcpgo builds the program that uses mcp-go. The program is a module of its own, so that knack's
+// module does not depend on mcp-go.
 var mcpgo = sync.OnceValues(func() (string, error) {
 	program := filepath.Join(work, "mcpgo.exe")
 	cmd := exec.Command("go", "build", "-C", "mcpgo", "-o", program, ".")
@@ -96,7 +96,8 @@ var mcpgo = sync.OnceValues(func() (string, error) {
 	return program, nil
 })
 
-// TestInteropMCPGo runs mcp-go, a client in Go that shares no code with knack.
+// TestInteropMCPGo checks that mcp-go, a client in Go that shares no code with knack, reads every
+// file.
 func TestInteropMCPGo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it asks for every file of every skill")

@@ -8,7 +8,7 @@ import (
 
 const inspector = packages + "inspector/clients/launcher/build/index.js"
 
-// inspect has the Inspector read and verify every file of every skill.
+// inspect runs the Inspector, which reads and verifies every file of every skill.
 func inspect(t *testing.T, transport, era, binary, url string, tree *tree) ran {
 	t.Helper()
 	program := node(t, "inspector")
@@ -23,8 +23,8 @@ func inspect(t *testing.T, transport, era, binary, url string, tree *tree) ran {
 	return start(t, program, args...)
 }
 
-// TestInteropInspector: the Inspector finds every published skill of every tree
-// conformant, with the number of skills and files that are there.
+// TestInteropInspector checks that the Inspector finds every published skill of every tree
+// conformant, and reports the right numbers of skills and files.
 func TestInteropInspector(t *testing.T) {
 	t.Parallel()
 	node(t, "inspector")

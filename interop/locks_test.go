@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// skillsCLI runs npx skills in a folder with a home of its own.
+// skillsCLI runs npx skills in a folder, with the given home.
 func skillsCLI(t *testing.T, dir, home string, args ...string) {
 	t.Helper()
 	bin := node(t, "client")
@@ -31,7 +31,7 @@ func skillsCLI(t *testing.T, dir, home string, args ...string) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, bin, append([]string{program}, args...)...)
 	cmd.Dir = dir
-	// CI=1 is how it knows that nobody answers its questions.
+	// CI=1 makes npx skills ask no questions.
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "XDG_") }),
 		"HOME="+home, "CI=1", "DISABLE_TELEMETRY=1", "DO_NOT_TRACK=1")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -39,7 +39,7 @@ func skillsCLI(t *testing.T, dir, home string, args ...string) {
 	}
 }
 
-// library makes a repository of git with two skills, and returns its folder and its commit.
+// library makes a Git repository with two skills, and returns its folder and its commit.
 func library(t *testing.T) (dir, commit string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "lib")
@@ -65,8 +65,8 @@ func library(t *testing.T) (dir, commit string) {
 	return dir, commit
 }
 
-// TestInteropLocksSkills_1_7_4 checks that the locks that npx skills 1.7.4 writes are read, that
-// the skills are at the recorded places, and that knack add --from locks each.
+// TestInteropLocksSkills_1_7_4 checks that knack reads the lock files that npx skills 1.7.4 writes,
+// that the skills are in the recorded folders, and that knack add --from locks each skill.
 func TestInteropLocksSkills_1_7_4(t *testing.T) {
 	lib, _ := library(t)
 	dir := filepath.Join(filepath.Dir(lib), "project")

@@ -27,11 +27,11 @@ const (
 	web   = "HTTP"
 )
 
-// work is the folder that tests share and TestMain removes: the binary, the generated
-// skills, the clients' home.
+// work is the folder that the tests share and TestMain removes. It contains the binary, the
+// generated skills, and the clients' home.
 var work string
 
-// children are the servers that tests share.
+// children contains the functions that stop the servers that tests share.
 var children struct {
 	sync.Mutex
 	stop []func()
@@ -39,13 +39,14 @@ var children struct {
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// Third-party clients take minutes: go test ./... leaves them to make interop and .ci/run.
+	// Third-party clients take minutes, so go test ./... does not run them; make interop and
+	// .ci/run do.
 	if flag.Lookup("test.run").Value.String() == "" && !*update {
 		fmt.Println("no client runs without -run: make interop, or go test -run Interop ./interop")
 		os.Exit(0)
 	}
 	if runtime.NumCPU() < 4 {
-		// Client and server wait for each other most of the time.
+		// Client and server mostly wait for each other, so more tests can run in parallel.
 		_ = flag.Set("test.parallel", "4")
 	}
 	os.Exit(run(m))
@@ -73,11 +74,12 @@ func run(m *testing.M) int {
 	return code
 }
 
-// builder is the environment of go build, whose cache lies in the home of the person who tests.
+// builder is the environment of go build. It has the user's real home, which contains the build
+// cache.
 var builder = append(os.Environ(), "CGO_ENABLED=0")
 
-// moveHome makes dir the home of all that is started, so that no settings of the person who
-// tests count.
+// moveHome makes dir the home of all programs that the tests start, so that the user's settings
+// have no effect.
 func moveHome(dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
@@ -95,12 +97,12 @@ func moveHome(dir string) error {
 	return nil
 }
 
-// complete reports whether all of the suite runs, as make interop has it. CI leaves out scenarios and
-// clients that say little beside the others.
+// complete reports whether the whole suite runs, as in make interop. CI leaves out scenarios and
+// clients that add little to the rest.
 func complete() bool { return !testing.Short() && (testwait.SecondLane() || *update) }
 
-// missing skips where something is not installed, so that the tables of the
-// document are not seen whole. Continuous integration always has it.
+// missing skips a test whose program is not installed, and notes that the document's tables are
+// incomplete in this run. In continuous integration, which has all programs, it fails the test.
 func missing(t *testing.T, format string, args ...any) {
 	t.Helper()
 	matrix.skipped()
@@ -110,13 +112,13 @@ func missing(t *testing.T, format string, args ...any) {
 	t.Skipf(format, args...)
 }
 
-// lock is read so that the test cache depends on the installed packages.
+// lock reads the list of installed packages, so that the test cache depends on it.
 var lock = sync.OnceValues(func() ([]byte, error) { return os.ReadFile("package-lock.json") })
 
 const packages = "node_modules/@modelcontextprotocol/"
 
-// node finds the Node that npm ci installed, which is newer than the system's, and one of
-// the packages.
+// node returns the path of the Node that npm ci installed, which is newer than the system's. It
+// also requires that a package is installed.
 func node(t *testing.T, pkg string) string {
 	t.Helper()
 	if _, err := lock(); err != nil {
@@ -139,7 +141,8 @@ func node(t *testing.T, pkg string) string {
 	return bin
 }
 
-// script reads a script of ours, so that a change to it is a reason to test again.
+// script reads a script of this folder, so that a change to the script invalidates the cached test
+// result.
 func script(t *testing.T, name string) string {
 	t.Helper()
 	if _, err := os.ReadFile(name); err != nil {
@@ -148,7 +151,7 @@ func script(t *testing.T, name string) string {
 	return name
 }
 
-// knack builds the binary that users run, once.
+// knack builds knack on the first call and returns the binary's path.
 func knack(t *testing.T) string {
 	t.Helper()
 	binary, err := built()
@@ -173,18 +176,19 @@ var built = sync.OnceValues(func() (string, error) {
 
 // tree is a folder of skills.
 type tree struct {
-	name string // in the matrix
+	name string // the name in the matrix
 	dir  string
-	// skills and files are how many are published, counted by who made the folder.
+	// skills and files are the numbers of published skills and files, counted by the code that made
+	// the folder.
 	skills, files int
-	flags         []string // of knack serve, instead of --dir
+	flags         []string // flags of knack serve that replace --dir
 
 	once sync.Once
 	url  string
 	err  error
 }
 
-// args serve the tree over stdio.
+// args returns the arguments that make knack serve the tree over stdio.
 func (r *tree) args() []string {
 	if r.flags != nil {
 		return append([]string{"serve", "--no-builtin"}, r.flags...)
@@ -192,9 +196,10 @@ func (r *tree) args() []string {
 	return []string{"serve", "--no-builtin", "--dir", r.dir}
 }
 
-// over reports whether clients read the tree with this transport and protocol version.
-// The fixtures show how these differ, so that the corpus needs one version over each
-// transport, or only one of both where the suite is not run whole, and the generated skills need one.
+// over reports whether clients read the tree with this transport and protocol version. The fixtures
+// are read with all four combinations. The corpus needs only one version over each transport, or a
+// single combination if the suite does not run whole. The generated skills need a single
+// combination.
 func (r *tree) over(transport, version string) bool {
 	switch {
 	case r.name == "generated", r.name == "corpus" && !complete():
@@ -205,7 +210,7 @@ func (r *tree) over(transport, version string) bool {
 	return true
 }
 
-// combinations calls f for each transport and version over which clients are pointed at the tree.
+// combinations calls f for each transport and version with which clients read the tree.
 func (r *tree) combinations(f func(transport, version string)) {
 	for _, transport := range []string{stdio, web} {
 		for _, version := range []string{legacy, modern} {
@@ -216,7 +221,7 @@ func (r *tree) combinations(f func(transport, version string)) {
 	}
 }
 
-// http serves the tree over HTTP until all tests are done.
+// http serves the tree over HTTP until all tests are done, and returns the URL.
 func (r *tree) http(t *testing.T) string {
 	t.Helper()
 	binary := knack(t)
@@ -234,7 +239,7 @@ func (r *tree) http(t *testing.T) string {
 	return r.url
 }
 
-// serve starts knack on a free port.
+// serve starts knack over HTTP on a free port. stop ends it.
 func serve(binary string, args ...string) (url string, stop func(), err error) {
 	cmd := exec.Command(binary, append(args, "--http", "127.0.0.1:0")...)
 	stderr, err := cmd.StderrPipe()
@@ -251,7 +256,7 @@ func serve(binary string, args ...string) (url string, stop func(), err error) {
 	found := make(chan string, 1)
 	var said strings.Builder // read after found is closed
 	go func() {
-		for lines := bufio.NewScanner(stderr); lines.Scan(); { // to the end, or the server would block
+		for lines := bufio.NewScanner(stderr); lines.Scan(); { // reads to the end, since otherwise the server would block
 			if _, url, ok := strings.Cut(lines.Text(), "knack serves MCP at "); ok {
 				found <- url
 			}
@@ -272,13 +277,13 @@ func serve(binary string, args ...string) (url string, stop func(), err error) {
 	}
 }
 
-// ran is how a client ended.
+// ran is the exit status and the output of a client.
 type ran struct {
 	code           int
 	stdout, stderr string
 }
 
-// start runs a client for at most fifteen minutes, on a busy machine.
+// start runs a client. It allows fifteen minutes, enough on a busy machine.
 func start(t *testing.T, program string, args ...string) ran {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
@@ -295,7 +300,7 @@ func start(t *testing.T, program string, args ...string) ran {
 	return ran{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// plural counts.
+// plural returns a number with its noun, in the plural unless n is 1.
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -12,20 +12,20 @@ import (
 
 var update = flag.Bool("update", false, "write what was seen into results.txt and doc/conformance.md")
 
-// document has each result of the suite; doc/conformance.md has a summary of it.
+// document is the file with every result of the suite. doc/conformance.md has a summary of it.
 const document = "results.txt"
 
-// record has the results of a run of the suite, and the expected ones of the document. Each
-// table in the document is between two comments with its name.
+// record contains the results of a run of the suite, to compare with the document. Each table in
+// the document stands between two comments with the table's name.
 type record struct {
 	sync.Mutex
-	seen    map[string][]string // rows by table, as in the document
-	partial bool                // something was left out
+	seen    map[string][]string // rows by table, formatted as in the document
+	partial bool                // set if the run left something out
 }
 
 var matrix = &record{seen: map[string][]string{}}
 
-// cell notes one row of a table, and fails where the document has another.
+// cell records one row of a table. It fails the test if the document does not have this row.
 func (m *record) cell(t *testing.T, table string, columns ...string) {
 	t.Helper()
 	for i, c := range columns {
@@ -51,15 +51,15 @@ func (m *record) cell(t *testing.T, table string, columns ...string) {
 	}
 }
 
-// skipped notes that a table is not seen whole in this run.
+// skipped records that this run does not measure all tables completely.
 func (m *record) skipped() {
 	m.Lock()
 	defer m.Unlock()
 	m.partial = true
 }
 
-// close checks the other direction after a complete run: each row of the document must
-// have been seen. With -update it writes the tables.
+// close checks the other direction after a complete run: each row of the document must have been
+// measured. With -update it writes the tables.
 func (m *record) close(passed bool) error {
 	if !passed || m.partial || testing.Short() || flag.Lookup("test.run").Value.String() != "" && flag.Lookup("test.run").Value.String() != "Interop" ||
 		flag.Lookup("test.skip").Value.String() != "" || flag.Lookup("test.list").Value.String() != "" || len(m.seen) == 0 {
@@ -102,10 +102,10 @@ func (m *record) close(passed bool) error {
 	return nil
 }
 
-// tables are the tables of the document that are compared with the results.
+// tables lists the tables of the document that are compared with the results.
 var tables = []string{"skills", "general", "reference"}
 
-// section cuts a document at one table.
+// section cuts a document into the parts before, in and after one table.
 func section(text, table string) (before, rows, after string, err error) {
 	begin, end := "<!-- "+table+": written by go test ./interop -update -->\n", "<!-- end of "+table+" -->"
 	head, rest, ok := strings.Cut(text, begin)

@@ -18,14 +18,15 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// startModel starts a model server of a package and returns its address once it answers.
+// startModel starts the model server in an npm package, and returns its address once the server
+// answers.
 func startModel(t *testing.T, program string, args func(port string) []string, ready string) string {
 	t.Helper()
 	bin := node(t, "client")
 	if _, err := os.Stat(filepath.Join("node_modules", program)); err != nil {
 		missing(t, "no %s; run npm ci --prefix interop: %v", program, err)
 	}
-	// The programs do not say which port they have taken, if they may choose.
+	// A program that chooses its own port does not print it, so choose a free port here.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +62,7 @@ func startModel(t *testing.T, program string, args func(port string) []string, r
 	return url
 }
 
-// written writes a file for a program and returns its name.
+// written writes a file for a program and returns its path.
 func written(t *testing.T, name, text string) string {
 	t.Helper()
 	name = filepath.Join(t.TempDir(), name)
@@ -71,8 +72,8 @@ func written(t *testing.T, name, text string) string {
 	return name
 }
 
-// talk has a conversation with a model until it makes no more calls, and returns its texts
-// and calls.
+// talk has a conversation with a model until the model makes no more calls. It returns the model's
+// texts and calls.
 func talk(t *testing.T, e model.Endpoint, tools, prompt string) (said []string) {
 	t.Helper()
 	c := model.New(e, model.Options{})
@@ -107,7 +108,7 @@ func talk(t *testing.T, e model.Endpoint, tools, prompt string) (said []string) 
 	return said
 }
 
-// whole asks for an answer that is not streamed.
+// whole requests an answer that is not streamed.
 var whole = map[string]json.RawMessage{"stream": json.RawMessage("false")}
 
 const (
@@ -115,7 +116,7 @@ const (
 	messagesTools = `[{"name":"skill","description":"Load a skill","input_schema":{"type":"object"}}]`
 )
 
-// TestInteropAimock has conversations with aimock over both wires, streamed and not.
+// TestInteropAimock has conversations with aimock through both APIs, streamed and not.
 func TestInteropAimock(t *testing.T) {
 	t.Parallel()
 	fixtures := written(t, "fixtures.json", `{"fixtures":[
@@ -153,8 +154,8 @@ func TestInteropAimock(t *testing.T) {
 	}
 }
 
-// TestInteropMockLLM has conversations with mock-llm. It streams only texts, and cuts them
-// within characters; calls come in answers that are not streamed.
+// TestInteropMockLLM has conversations with mock-llm. The server streams only texts, and cuts them
+// within characters. Its answers with calls are not streamed.
 func TestInteropMockLLM(t *testing.T) {
 	t.Parallel()
 	rules := written(t, "rules.yaml", `streaming: {chunkSize: 1, chunkIntervalMs: 1}
@@ -181,7 +182,7 @@ rules:
 		{whole, "hello, 😀 of you", []string{"You say hello, 😀 of you"}},
 		{whole, "a pdf", []string{`skill({"name":"pdf"})`, `skill({})`, "You say # PDF"}},
 		{whole, "locked", []string{locked + " (401): Incorrect API key provided."}},
-		{nil, "locked", []string{locked + ": Incorrect API key provided."}}, // in the stream, with the status 200
+		{nil, "locked", []string{locked + ": Incorrect API key provided."}}, // the error is in the stream, after the status 200
 	} {
 		e.Extra = c.extra
 		if d := cmp.Diff(c.want, talk(t, e, chatTools, c.prompt)); d != "" {

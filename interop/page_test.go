@@ -12,13 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// page has a summary of each table of the document.
+// page is the file with a summary of each table of the document.
 const page = "../doc/conformance.md"
 
-// folders are the folders of skills that the suite serves.
+// folders lists the folders of skills that the suite serves.
 var folders = []string{"fixtures", "generated", "corpus"}
 
-// TestInteropPage checks that the page sums up the document.
+// TestInteropPage checks that the page's summary matches the document.
 func TestInteropPage(t *testing.T) {
 	text, err := os.ReadFile(document)
 	if err != nil {
@@ -47,7 +47,7 @@ func writePage(text string) error {
 	return os.WriteFile(page, []byte(want), 0o644)
 }
 
-// summed returns the page as it is, and with the summary of a document.
+// summed returns the page's current text, and its text with the summary of a document.
 func summed(text string) (old, want string, err error) {
 	data, err := os.ReadFile(page)
 	if err != nil {
@@ -76,7 +76,7 @@ func summed(text string) (old, want string, err error) {
 
 var spokenProtocol = regexp.MustCompile(`, protocol [0-9-]+`)
 
-// sumSkills has a row for each instrument, with its results on each folder.
+// sumSkills returns a table with a row for each client, with its results on each folder.
 func sumSkills(rows [][]string) string {
 	runs, results := map[string]int{}, map[string]map[string]bool{}
 	for _, r := range rows {
@@ -103,7 +103,7 @@ func sumSkills(rows [][]string) string {
 	return b.String()
 }
 
-// sumGeneral has the scenarios by their results.
+// sumGeneral returns a table that groups the scenarios by their results.
 func sumGeneral(rows [][]string) string {
 	const passed, wants, not = "every check", "every check but some that need a fixture of the suite", "not run"
 	of := map[string]string{}
@@ -126,7 +126,8 @@ func sumGeneral(rows [][]string) string {
 	return b.String()
 }
 
-// sumReference has the number of skills on each folder for each difference.
+// sumReference returns a table with a row for each kind of difference, with the number of skills in
+// each folder.
 func sumReference(rows [][]string) string {
 	n := map[string]map[string]string{}
 	for _, r := range rows {

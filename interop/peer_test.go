@@ -16,8 +16,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin/mcp"
 )
 
-// TestInteropPeer: knack's own server is a source of skills. Every file that it publishes arrives
-// as it is on the disk.
+// TestInteropPeer checks that knack can fetch skills from another knack server. Every file that the
+// server publishes must arrive unchanged.
 func TestInteropPeer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it asks for every file of every skill")
@@ -31,7 +31,7 @@ func TestInteropPeer(t *testing.T) {
 	}
 }
 
-// TestInteropReferencePeer: the TypeScript SDK's own server is a source of skills too.
+// TestInteropReferencePeer checks that knack can fetch skills from the TypeScript SDK's own server.
 func TestInteropReferencePeer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it asks for every file of every skill")
@@ -64,7 +64,7 @@ func TestInteropReferencePeer(t *testing.T) {
 	}
 }
 
-// fetchAll takes every skill of a server.
+// fetchAll fetches every skill of a server.
 func fetchAll(t *testing.T, tree *tree, url string) (to *peers, found int) {
 	t.Helper()
 	to = &peers{t: t, dir: tree.dir}
@@ -91,8 +91,8 @@ func fetchAll(t *testing.T, tree *tree, url string) (to *peers, found int) {
 	return to, len(skills)
 }
 
-// peers compares the received files with the disk. A skill whose URI ends with its name, and not
-// with the folder's, is only counted.
+// peers compares the received files with the files on the disk. If a skill's URI ends with its name
+// and the folder has another name, peers only counts the skill's files.
 type peers struct {
 	t           *testing.T
 	dir         string
@@ -116,7 +116,7 @@ func (p *peers) File(skill string, f origin.File, content io.Reader) error {
 }
 
 func (p *peers) Fail(skill string, err error) {
-	if text := fmt.Sprint(err); !strings.Contains(text, "only in case") { // two files that some systems take for one
+	if text := fmt.Sprint(err); !strings.Contains(text, "only in case") { // some systems treat the two files as one
 		p.t.Errorf("%s: %v", skill, err)
 	}
 }

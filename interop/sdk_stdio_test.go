@@ -1,4 +1,4 @@
-// Package interop drives a built knack with third-party clients.
+// Package interop tests a built knack with third-party clients.
 package interop
 
 import (
@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	// The binary under test, so that a change to it is a reason to test again.
+	// The code of the binary under test, so that a change to it invalidates cached results.
 	_ "github.com/knack-dev/knack/internal/cli"
 )
 
@@ -60,7 +60,7 @@ const (
 	nestedMD = "---\nname: hooks\ndescription: Nested.\n---\n"
 )
 
-// fixture is a tree whose odd file names sort first, so that the script asks for them.
+// fixture makes a tree whose odd file names sort first, so that the script reads these files.
 func fixture(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -83,8 +83,9 @@ func fixture(t *testing.T) string {
 	return root
 }
 
-// TestInteropSDKStdio checks that the SDK inside most of today's agents lists, loads, reads
-// a binary and an empty file, and is notified of a new skill before the periodic refresh.
+// TestInteropSDKStdio checks knack with the SDK inside most of today's agents. The SDK lists and
+// loads skills, reads a binary and an empty file, and is notified of a new skill before the
+// periodic refresh.
 func TestInteropSDKStdio(t *testing.T) {
 	t.Parallel()
 	program, root := node(t, "sdk"), fixture(t)

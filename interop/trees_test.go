@@ -15,7 +15,7 @@ import (
 	realcorpus "github.com/knack-dev/knack/internal/test/corpus"
 )
 
-// trees returns the trees that the clients read. The corpus is not always there.
+// trees returns the trees that the clients read. The corpus is not available on every machine.
 func trees(t *testing.T) []*tree {
 	t.Helper()
 	out := []*tree{fixtures(t)}
@@ -24,7 +24,7 @@ func trees(t *testing.T) []*tree {
 	}
 	if !testing.Short() {
 		c := corpus()
-		if c == nil || complete() { // the corpus has as many skills
+		if c == nil || complete() { // the corpus has about as many skills
 			out = append(out, generated(t))
 		}
 		if c != nil {
@@ -39,8 +39,8 @@ func trees(t *testing.T) []*tree {
 	return out
 }
 
-// keep is a folder in which to keep the fixtures and the generated skills, to repeat a row
-// of results.txt by hand.
+// keep is the folder into which the fixtures and the generated skills are written, so that they
+// remain there and a row of results.txt can be repeated by hand.
 var keep = flag.String("trees", "", "write the folders fixtures and generated into `DIR`, and leave them there")
 
 func treesDir() string {
@@ -68,8 +68,9 @@ func TestInteropTrees(t *testing.T) {
 	}
 }
 
-// corpus is a folder of real skills. 772 of its 776 are published: two
-// descriptions are too long, two metadata hold more than strings.
+// corpus returns the folder of real skills, or nil without one. Of its 776 skills, 772 are
+// published. Two have a description that is too long, and two have metadata with values other than
+// strings.
 var corpus = sync.OnceValue(func() *tree {
 	dir := realcorpus.Find()
 	if dir == "" {
@@ -95,7 +96,7 @@ func put(dir string, files map[string]string) error {
 	return nil
 }
 
-// typesMD has a value of every kind that parsers of YAML disagree about.
+// typesMD has a value of every kind about which YAML parsers disagree.
 const typesMD = `---
 name: types
 description: >-
@@ -136,14 +137,14 @@ var once struct {
 	err                 [2]error
 }
 
-// fixtures are few skills with everything odd in them. First sorts one with a
-// subfolder, since that is the one which the conformance suite looks into.
+// fixtures returns a small tree with every kind of odd skill. The skill that sorts first has a
+// subfolder, since the conformance suite looks only into that skill.
 func fixtures(t *testing.T) *tree {
 	t.Helper()
 	once.fixtures.Do(func() {
 		r := &tree{name: "fixtures", dir: filepath.Join(treesDir(), "fixtures"), skills: 5, files: 18}
 		once.tree[0], once.err[0] = r, put(r.dir, map[string]string{
-			"a-odd/SKILL.md":                     oddMD, // byte-order mark, CRLF
+			"a-odd/SKILL.md":                     oddMD, // a byte-order mark, and CRLF
 			"a-odd/!0 ä#%41.bin":                 "\x00\x01\xff",
 			"a-odd/!1 [empty] 'x'.txt":           "",
 			"a-odd/sub/a+b & c.md":               "One line.\r\n",
@@ -176,12 +177,12 @@ func fixtures(t *testing.T) *tree {
 	return once.tree[0]
 }
 
-// generatedSkills is how many skills are generated; pages of skills/list hold
-// fewer.
+// generatedSkills is the number of generated skills. It exceeds the length of a page of
+// skills/list.
 const generatedSkills = 600
 
-// generated are skills with the sizes and faults of authored ones: medians and
-// tails of 40,217 real ones, in words of our own.
+// generated returns a tree of skills with the sizes and faults of authored ones. Medians and tails
+// are those of 40,217 real skills; the words are invented.
 func generated(t *testing.T) *tree {
 	t.Helper()
 	once.generated.Do(func() {
@@ -205,7 +206,7 @@ type generator struct {
 	rand *rand.Rand
 }
 
-// quantiles are the values of a distribution at 0, 50, 95, 99 and 100 %.
+// quantiles contains the values of a distribution at 0, 50, 95, 99 and 100 %.
 type quantiles [5]float64
 
 var (
@@ -227,7 +228,7 @@ func (g *generator) draw(q quantiles) int {
 var words = strings.Fields("branch build cache check commit deploy diff fetch graph hook index issue label lint merge note parse patch plan " +
 	"query queue rebase release report review schema search sort stash tag test trace tree")
 
-// text has n bytes, in lines and sentences.
+// text returns n bytes of text, in lines and sentences.
 func (g *generator) text(n int) string {
 	var b bytes.Buffer
 	for b.Len() < n {
@@ -238,14 +239,13 @@ func (g *generator) text(n int) string {
 	return b.String()
 }
 
-// sentence is text that is a plain scalar of YAML.
+// sentence returns a text that is a plain scalar in YAML.
 func (g *generator) sentence(n int) string {
 	text := strings.NewReplacer("\n", " ", ", ", " and ", ". ", " or ").Replace(g.text(n))
 	return "Use to " + strings.TrimRight(text[:max(n-8, 4)], " .,") + "."
 }
 
-// skill writes a skill, and counts it if it is published. Of a hundred and more, each fault
-// takes its share.
+// skill writes a skill, and counts it if it is published. Each fault occurs at its real rate.
 func (g *generator) skill(i int) error {
 	folder := fmt.Sprintf("%s-%s-%04d", words[i%len(words)], words[g.rand.IntN(len(words))], i)
 	at := []string{"skills/", "plugins/one/skills/", "plugins/two/skills/", "packages/a/b/c/"}[g.rand.IntN(4)]
@@ -256,9 +256,9 @@ func (g *generator) skill(i int) error {
 	skillMD := "---\nname: %s\ndescription: %s\n%s---\n\n# %s\n\n%s"
 	fault := g.rand.IntN(1000)
 	switch {
-	case i == 0: // sorts first, with a subfolder
+	case i == 0: // sorts first, and has a subfolder
 		at, folder, name = "a/", "a-first", "a-first"
-	case fault < 80: // another valid name than the folder's
+	case fault < 80: // a valid name that differs from the folder's name
 		name += "-x"
 	case fault < 116:
 		name, published = strings.ToUpper(name[:1])+name[1:], false
@@ -295,7 +295,7 @@ func (g *generator) skill(i int) error {
 		}
 		files[fmt.Sprintf(kind, words[g.rand.IntN(len(words))], f)] = text
 	}
-	if g.rand.IntN(100) < 1 { // a nested skill is published beside the outer one, and among its files
+	if g.rand.IntN(100) < 1 { // a nested skill is published on its own, and its files also belong to the outer skill
 		files["nested/inner-"+folder+"/SKILL.md"] = "---\nname: inner-" + folder + "\ndescription: " + g.sentence(60) + "\n---\n"
 		files["nested/inner-"+folder+"/data.json"] = "{}\n"
 		g.skills, g.files = g.skills+1, g.files+2

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// entry is a skill of skills/list, undecoded beyond its URI.
+// entry is a skill in skills/list, of which only the URI is decoded.
 type entry struct {
 	uri   string
 	value any
@@ -37,7 +37,7 @@ type walked struct {
 	Skills                []entry
 }
 
-// typescript runs one of our scripts against a tree.
+// typescript runs a script of this folder against a tree, and decodes its output into out.
 func typescript(t *testing.T, out any, name, transport string, tree *tree, mode ...string) {
 	t.Helper()
 	program, binary, url := node(t, "client"), knack(t), tree.http(t)
@@ -56,8 +56,8 @@ func typescript(t *testing.T, out any, name, transport string, tree *tree, mode 
 	}
 }
 
-// TestInteropSkillsClient: the strictest reader lists, gets, reads and walks every skill
-// over both transports and with either way to negotiate a version.
+// TestInteropSkillsClient checks that the strictest client can list, get, read and walk every
+// skill. It uses both transports and each way to negotiate a version.
 func TestInteropSkillsClient(t *testing.T) {
 	t.Parallel()
 	node(t, "client")
@@ -87,7 +87,7 @@ func TestInteropSkillsClient(t *testing.T) {
 	}
 }
 
-// TestInteropSDKRaw sends raw requests with the older TypeScript SDK.
+// TestInteropSDKRaw checks the answers to raw requests of the older TypeScript SDK.
 func TestInteropSDKRaw(t *testing.T) {
 	t.Parallel()
 	node(t, "sdk")
@@ -119,8 +119,8 @@ func TestInteropSDKRaw(t *testing.T) {
 	}
 }
 
-// warned are the reference's reasons to leave a skill out, by the text of its warning,
-// and how knack treats the skill.
+// warned maps a text in the reference server's warning about a skill that it leaves out to how
+// knack treats the skill.
 var warned = []struct{ text, reason string }{
 	{"must match the last path segment", "in knack's list alone: the name differs from the folder; knack's URI ends with the name, the reference leaves the skill out"},
 	{"description must be 1-1024 characters", "in neither list: the description is longer than 1,024 characters"},
@@ -129,8 +129,8 @@ var warned = []struct{ text, reason string }{
 	{"", "in neither list: the frontmatter does not parse unrepaired, or is not JSON"},
 }
 
-// encoded is an entry of the reference with the square brackets in its files'
-// URIs encoded.
+// encoded returns an entry of the reference with the square brackets in its files' URIs
+// percent-encoded.
 func encoded(entry any) any {
 	e, ok := entry.(map[string]any)
 	files, isList := e["resources"].([]any)
@@ -147,8 +147,9 @@ func encoded(entry any) any {
 	return out
 }
 
-// TestInteropReference: an entry that the TypeScript SDK's own server lists too is equal
-// as JSON, and each skill that one of the two leaves out has a reason.
+// TestInteropReference compares knack's entries with those of the TypeScript SDK's own server. An
+// entry that both list must be equal as JSON, and each skill that only one of them lists must have
+// a reason.
 func TestInteropReference(t *testing.T) {
 	t.Parallel()
 	program := node(t, "server")
@@ -191,8 +192,8 @@ func TestInteropReference(t *testing.T) {
 			}
 			delete(mine, theirs.uri)
 		}
-		// Only knack finds the remaining skills: below a dot-folder, or with a warning for their
-		// name.
+		// Only knack lists the remaining skills, which are below a dot-folder or have a warning
+		// about their name.
 		renamed := 0
 		for _, w := range reference.Warnings {
 			for _, known := range warned {

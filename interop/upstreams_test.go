@@ -18,9 +18,9 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// TestInteropUpstreams: one knack follows another knack, the TypeScript SDK's own server, a site, a
-// release and a repository. Every file of each arrives as it is on the disk, and third-party clients
-// find the result conformant.
+// TestInteropUpstreams checks a knack that follows another knack, the TypeScript SDK's own server,
+// a site, a release and a repository. Every file must arrive unchanged, and third-party clients
+// must find the result conformant.
 func TestInteropUpstreams(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it asks for every file of every skill")
@@ -89,7 +89,7 @@ sources:
 		t.Fatal(err)
 	}
 	through := &tree{name: "upstreams", flags: []string{"--config", settings}}
-	at, stop, err := serve(binary, through.args()...) // it writes into the test's folder, so it ends with it
+	at, stop, err := serve(binary, through.args()...) // it writes into the test's folder, so it must end with the test
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ sources:
 	for _, transport := range []string{stdio, web} {
 		for _, version := range []string{legacy, modern} {
 			era := map[string]string{legacy: "legacy", modern: "modern"}[version]
-			r := inspect(t, transport, era, program, at, &tree{dir: "."}) // which has a --config of its own
+			r := inspect(t, transport, era, program, at, &tree{dir: "."}) // the tree's own arguments contain the --config
 			if want := fmt.Sprintf("Verified %d skills and %d files: no conformance errors.", through.skills, through.files); r.code != 0 || !strings.Contains(r.stderr, want) {
 				t.Errorf("Inspector, %s, %s: exit status %d, want %q: %s", transport, era, r.code, want, tail(r.stderr))
 			}
@@ -157,7 +157,8 @@ sources:
 	}
 }
 
-// pathless is a file without its folder: a skill's folder is named by the skill where it differs.
+// pathless is a file without its folder, since the folder of a fetched skill is named after the
+// skill.
 type pathless struct {
 	name   string
 	digest skill.Digest
@@ -181,7 +182,7 @@ func filesBelow(t *testing.T, dir string) map[pathless]bool {
 	return all
 }
 
-// listedBy returns how many skills of a folder a knack lists itself.
+// listedBy returns the number of skills of a folder that a knack serving the folder lists.
 func listedBy(t *testing.T, binary, dir string) (n int) {
 	t.Helper()
 	at, stop, err := serve(binary, "serve", "--no-builtin", "--dir", dir)

@@ -24,14 +24,14 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// opinion is a verdict on one skill, in the Inspector's codes.
+// opinion is the list of faults of one skill, in the Inspector's codes.
 type opinion []string
 
-// codes are the Inspector's codes for the findings of check in a SKILL.md. Rules that the
-// Inspector lacks are not here.
+// codes maps the findings of check in a SKILL.md to the Inspector's codes. Rules that the Inspector
+// lacks are not included.
 var codes = map[skill.RuleID]string{
 	frontmatter.NameMissing: "missing-name", frontmatter.NameSyntax: "missing-name", frontmatter.NameControl: "malformed-name",
-	frontmatter.NameType:    "missing-name", // the listing has no string to show
+	frontmatter.NameType:    "missing-name", // the list has no string to show for the name
 	frontmatter.NamePattern: "malformed-name", frontmatter.NameLength: "malformed-name", frontmatter.NameFolder: "name-path-mismatch",
 	frontmatter.DescriptionMissing: "missing-description", frontmatter.DescriptionType: "missing-description",
 	frontmatter.DescriptionLength: "malformed-description",
@@ -42,8 +42,8 @@ var codes = map[skill.RuleID]string{
 	frontmatter.YAMLControl: "frontmatter-unparsable",
 }
 
-// unfiltered lists every skill below a folder, even faulty ones, with its frontmatter as
-// knack reads it and only SKILL.md in its manifest.
+// unfiltered lists every skill below a folder, even faulty ones. Each has the frontmatter that
+// knack reads, and only SKILL.md in its manifest.
 type unfiltered struct {
 	skills []*skillsext.Skill
 	files  map[string][]byte
@@ -61,7 +61,7 @@ func list(t *testing.T, root string) *unfiltered {
 		r := check.Format(t.Context(), skill.Load(b))
 		uri, err := skill.NewURI(b.Path + "/SKILL.md")
 		if err != nil || r.Data == nil {
-			continue // nothing that a server could list
+			continue // a server could list nothing here
 		}
 		listed, dropped := listedFrontmatter(t, r.Skill)
 		u.files[uri.String()] = r.Data
@@ -72,9 +72,9 @@ func list(t *testing.T, root string) *unfiltered {
 	return u
 }
 
-// listedFrontmatter returns the parsed frontmatter without a name or description that is
-// not a string: such an entry would break the list, and every entry with it. dropped:
-// there was one, which the Inspector then misses in the list.
+// listedFrontmatter returns the parsed frontmatter without a name or description that is not a
+// string, since such an entry would make the whole list invalid. dropped reports that a field was
+// left out. The Inspector then reports that it is missing in the list.
 func listedFrontmatter(t *testing.T, s *skill.Skill) (out skillsext.Frontmatter, dropped bool) {
 	t.Helper()
 	fields := map[string]json.RawMessage{}
@@ -107,7 +107,7 @@ func opinionOf(r check.Report, dropped bool) (v opinion) {
 	}
 	has := func(code string) bool { return slices.Contains(v, code) }
 	if has("frontmatter-absent") {
-		// It reads no frontmatter there and says so once; knack may read it.
+		// The Inspector reports only that there is no frontmatter here, while knack may read some.
 		v = slices.DeleteFunc(v, func(code string) bool { return code == "frontmatter-unparsable" })
 	}
 	if r.Skill.Frontmatter == nil {
@@ -120,7 +120,7 @@ func opinionOf(r check.Report, dropped bool) (v opinion) {
 	return slices.Compact(v)
 }
 
-// era has the members of results that the version of their request has.
+// era contains the members of results that depend on the protocol version of the request.
 type era struct {
 	mcp.ResultBase
 	ResultType string `json:"resultType,omitempty"`
@@ -135,7 +135,7 @@ func eraOf(p mcp.Params) (e era) {
 	return e
 }
 
-// entries is the result of skills/list, and oneEntry that of skills/get.
+// entries is the result of skills/list, and oneEntry the result of skills/get.
 type (
 	entries struct {
 		era
@@ -147,7 +147,7 @@ type (
 	}
 )
 
-// serve answers skills/list with all of it.
+// serve starts a server that answers skills/list with all skills, and returns its URL.
 func (u *unfiltered) serve(t *testing.T) string {
 	t.Helper()
 	caps := &mcp.ServerCapabilities{Resources: &mcp.ResourceCapabilities{}}
@@ -186,7 +186,7 @@ func (u *unfiltered) serve(t *testing.T) string {
 	return web.URL
 }
 
-// inspected are the Inspector's verdicts, skill by skill.
+// inspected returns the Inspector's verdict on each skill.
 func inspected(t *testing.T, url string) map[string]opinion {
 	t.Helper()
 	r := start(t, node(t, "inspector"), inspector, "--cli", url, "--transport", "http", "--method", "skills/list", "--verify", "--require-digests",
@@ -214,8 +214,8 @@ func inspected(t *testing.T, url string) map[string]opinion {
 	return out
 }
 
-// explained are the skills of the edge cases about which the two differ: the Inspector's
-// opinion, and the reason.
+// explained lists the edge cases about which knack and the Inspector differ, with the Inspector's
+// opinion and the reason.
 var explained = map[string]struct {
 	theirs opinion
 	why    string
@@ -230,8 +230,9 @@ var explained = map[string]struct {
 		"frontmatter without anything in it is no mapping to knack, and an empty one to the Inspector"},
 }
 
-// TestInteropVerdicts: on a list that leaves nothing out, of all edge cases and all real
-// skills, the Inspector agrees with check about each name, description and frontmatter.
+// TestInteropVerdicts checks that the Inspector agrees with check about each name, description and
+// frontmatter. The list that it inspects contains all edge cases and all real skills, faulty ones
+// included.
 func TestInteropVerdicts(t *testing.T) {
 	t.Parallel()
 	c := corpus()

@@ -19,12 +19,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// pdf are the files of a skill, some of them binary.
+// pdf contains the files of a skill, some of them binary.
 var pdf = map[string]string{
 	"SKILL.md": "---\nname: pdf\ndescription: Reads PDF files.\n---\n\n# pdf\n", "run.sh": "#!/bin/sh\n", "ref/data.bin": "\x00\xff\r\n", "ref/notes.md": "\r\n", "empty": "",
 }
 
-// installed returns the files of the skill below a folder that has it in a folder of its name.
+// installed returns the files of the skill pdf that a command installed below a folder.
 func installed(t *testing.T, below string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -42,7 +42,7 @@ func installed(t *testing.T, below string) map[string]string {
 	return found
 }
 
-// knackAdd installs all skills of a site with knack, and returns the files.
+// knackAdd installs all skills of a site with knack, and returns the files of the skill pdf.
 func knackAdd(t *testing.T, site string) map[string]string {
 	t.Helper()
 	at := t.TempDir()
@@ -54,8 +54,8 @@ func knackAdd(t *testing.T, site string) map[string]string {
 	return installed(t, filepath.Join(at, "skills"))
 }
 
-// TestInteropIndexSkills_1_7_4 installs a skill of several files from the index of knack, with npx
-// skills 1.7.4 and with knack.
+// TestInteropIndexSkills_1_7_4 installs a skill of several files from knack's index, with npx
+// skills 1.7.4 and with knack. It checks that all files arrive.
 func TestInteropIndexSkills_1_7_4(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]string{"alone/SKILL.md": "---\nname: alone\ndescription: One file.\n---\n"}
@@ -82,7 +82,7 @@ func TestInteropIndexSkills_1_7_4(t *testing.T) {
 }
 
 // TestInteropSitesSkills_1_7_4 installs a skill from a site in each form of the index that npx
-// skills 1.7.4 reads. knack installs the same files.
+// skills 1.7.4 reads. It checks that knack installs the same files.
 func TestInteropSitesSkills_1_7_4(t *testing.T) {
 	dir := t.TempDir()
 	if err := put(dir, pdf); err != nil {

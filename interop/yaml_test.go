@@ -20,8 +20,8 @@ import (
 
 // foreign is the result of yaml_blocks.mjs for one block.
 type foreign struct {
-	Whole  foreignFields // as the library reads the block
-	Fields foreignFields // each field separately, a faulty one as text
+	Whole  foreignFields // the block as the library reads it
+	Fields foreignFields // each field read alone; a faulty field as text
 }
 
 type foreignFields struct {
@@ -36,9 +36,9 @@ func (f foreignFields) of(key string) *foreignScalar {
 	return f.Description
 }
 
-// foreignScalar is a value. Its kind is "text"; "indented" for a quoted text that
-// is one once its lines are indented; "raw" for the bare text of a field that
-// cannot be read, "alias", "null", or the name of a collection.
+// foreignScalar is a value. Kind is "text"; "indented" for a quoted text that becomes readable once
+// its lines are indented; "raw" for the bare text of a field that cannot be read; "alias"; "null";
+// or the name of a collection.
 type foreignScalar struct {
 	Kind, Text string
 	Odd        bool // it has an anchor or a tag
@@ -50,13 +50,13 @@ func (s *foreignScalar) holds() bool {
 
 // block is one frontmatter with the results of both readers.
 type block struct {
-	line  int // in the corpus, from 1
+	line  int // the line in the corpus, from 1
 	text  string
 	doc   *frontmatter.Document
 	their foreign
 }
 
-// faulty: knack did not read the block as it is written.
+// faulty reports whether knack could not read the block as written.
 func (b *block) faulty() bool {
 	return b.doc.Repaired || slices.ContainsFunc(b.doc.Problems, func(p skill.Problem) bool { return strings.HasPrefix(string(p.Rule), "yaml-") })
 }
@@ -66,9 +66,8 @@ func (b *block) says(words string) bool {
 	return slices.ContainsFunc(b.doc.Problems, func(p skill.Problem) bool { return strings.Contains(p.Message, words) })
 }
 
-// agree reports whether both readers hold the same value of a field. If both read the
-// block, the values must be equal; in a field that is read as text, blanks and line ends do
-// not count.
+// agree reports whether both readers have the same value for a field. If both can read the block,
+// the values must be equal. If a field is read as text, spaces and line ends do not count.
 func (b *block) agree(key string) bool {
 	ours, have := b.doc.Field(key)
 	repaired := b.faulty() || b.their.Whole.Refused != ""
@@ -95,8 +94,8 @@ func (b *block) agree(key string) bool {
 
 func flat(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// difference is one way in which the two readers differ: how many blocks of the
-// corpus have it, and how each of them shows it.
+// difference is one way in which the two readers differ. count is the number of blocks in the
+// corpus that have it, and holds reports whether a block has it.
 type difference struct {
 	what  string // which part of the comparison
 	why   string
@@ -110,7 +109,7 @@ var (
 	reLoose  = regexp.MustCompile(`^[^\s"'#&*!|>%@,?:{}\[\]\x60-][^"'#]*?[ \t]*:([ \t]|$)`)
 )
 
-// differences explain every block that the two readers take differently.
+// differences explains every block that the two readers read differently.
 var differences = []difference{
 	{"only knack reads it", "a quoted text runs on in column 1, where the library wants it indented; that names of fields look different from text is enough to tell them apart", 36, func(b *block) bool {
 		return b.their.Whole.Refused == "MISSING_CHAR" && reQuoted.MatchString(b.text)
@@ -153,9 +152,9 @@ var differences = []difference{
 	}},
 }
 
-// leaves reports whether the description is the library's without the lines for which out
-// returns true, and without all lines from the first one on for which end does. There has
-// to be one.
+// leaves reports whether knack's description is the library's without some of its lines. out
+// returns true for a line to leave out, and end for the first of the lines to leave out up to the
+// end. At least one line must be left out.
 func (b *block) leaves(out, end func(line string) bool) bool {
 	f, _ := b.doc.Field("description")
 	var kept []string
@@ -174,9 +173,10 @@ func (b *block) leaves(out, end func(line string) bool) bool {
 	return left && b.their.Fields.Description.Kind == "raw" && flat(strings.Join(kept, " ")) == flat(f.Value.Text)
 }
 
-// Real frontmatter is read as by an independent library in another language. If one of the
-// two refuses a block, each field is compared with a second implementation of the rule for
-// faulty ones, in yaml_blocks.mjs. Every block that differs has a reason in the table.
+// TestInteropYAML checks that knack reads real frontmatter as an independent library in another
+// language does. If one of the two refuses a block, the test compares each field with a second
+// implementation of the rule for faulty fields, in yaml_blocks.mjs. Every block that differs must
+// have a reason in the table.
 func TestInteropYAML(t *testing.T) {
 	blocks := foreignBlocks(t)
 	counts := make([]int, len(differences))
@@ -231,7 +231,8 @@ func TestInteropYAML(t *testing.T) {
 	}
 }
 
-// foreignBlocks reads the corpus, and has the script read it.
+// foreignBlocks returns the frontmatter blocks of the corpus, each as knack and as the script
+// yaml_blocks.mjs read it.
 func foreignBlocks(t *testing.T) []*block {
 	t.Helper()
 	at := realcorpus.Find()

@@ -1,4 +1,4 @@
-// Package cosign compares the signatures of knack and cosign, in both directions.
+// Package cosign checks that knack and cosign accept each other's signatures.
 package cosign
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/registrytest"
 )
 
-// bench is a folder with keys, and two registries.
+// bench is a folder with keys and programs, and two registries.
 type bench struct {
 	t               *testing.T
 	dir, programs   string
@@ -39,7 +39,7 @@ func (b *bench) run(program string, args ...string) (string, bool) {
 	return string(out), err == nil
 }
 
-// must runs a program that has to succeed.
+// must runs a program and fails the test if the program fails.
 func (b *bench) must(program string, args ...string) string {
 	b.t.Helper()
 	out, ok := b.run(program, args...)
@@ -60,8 +60,8 @@ func (b *bench) put(name, text string) {
 	}
 }
 
-// key writes a new key as NAME.key, NAME.pub and, as cosign keeps it, NAME-cosign.key, and a file
-// with a rule that requires it.
+// key writes a new key in three forms: NAME.key, NAME.pub and, in cosign's format, NAME-cosign.key.
+// It also writes NAME.yaml, with a rule that requires this key.
 func (b *bench) key(name string, key crypto.Signer) {
 	b.t.Helper()
 	private, err := x509.MarshalPKCS8PrivateKey(key)
@@ -78,7 +78,8 @@ func (b *bench) key(name string, key crypto.Signer) {
 	b.put(name+".yaml", "trust:\n  - {from: oci://**, keys: ["+name+".pub], require: true}\n")
 }
 
-// cosignAccepts requires that cosign accepts the signature of a manifest by one key, and not by another.
+// cosignAccepts requires that cosign accepts a manifest's signature with the right key, and rejects
+// it with another key.
 func (b *bench) cosignAccepts(ref, key, other string, old bool) {
 	b.t.Helper()
 	args := []string{"verify", "--allow-http-registry", "--insecure-ignore-tlog=true", ref}
@@ -91,8 +92,8 @@ func (b *bench) cosignAccepts(ref, key, other string, old bool) {
 	}
 }
 
-// knackAccepts requires that knack accepts the signature of a manifest by one key, and not by
-// another.
+// knackAccepts requires that knack accepts a manifest's signature with the right key, and rejects
+// it with another key.
 func (b *bench) knackAccepts(ref, key, other string) {
 	b.t.Helper()
 	if out := b.must("knack", "verify", "oci://"+ref, "--config", key+".yaml"); !strings.Contains(out, "signature  by key:") {
@@ -103,8 +104,9 @@ func (b *bench) knackAccepts(ref, key, other string) {
 	}
 }
 
-// TestCosign has cosign 3.1.3 verify signatures of knack, and knack signatures of cosign, also
-// after the release was copied to another registry with oras 1.3.0. make cosign builds the two.
+// TestCosign checks that cosign 3.1.3 accepts signatures by knack, and knack those by cosign. It
+// verifies them again after oras 1.3.0 has copied the release to another registry. make cosign
+// builds both programs.
 func TestCosign(t *testing.T) {
 	programs := os.Getenv("KNACK_COSIGN")
 	if programs == "" {
@@ -156,11 +158,11 @@ func TestCosign(t *testing.T) {
 				b.must("knack", "publish", "./lib", "oci://"+b.here+theirs)
 				ref, _, _ := strings.Cut(theirs, ":")
 				b.must("cosign", append([]string{"sign", "--tlog-upload=false", "--use-signing-config=false", "--allow-http-registry", "-y", "--key", key + "-cosign.key", b.here + ref + "@" + digestOf(b.here+theirs)}, flags...)...)
-				if key == "p256" { // cosign 3.1.3 refuses its own signatures by an Ed25519 key
+				if key == "p256" { // cosign 3.1.3 rejects even its own signatures by an Ed25519 key
 					b.cosignAccepts(b.here+theirs, key, other, form == "old")
 				}
 				b.knackAccepts(b.here+theirs, key, other)
-				if form == "bundle" { // oras does not copy the tag of the older form
+				if form == "bundle" { // oras does not copy the tag that contains a signature of the older form
 					b.knackAccepts(copied(theirs), key, other)
 				}
 			}

@@ -1,13 +1,14 @@
-// Command dex is the OpenID Connect provider Dex with two people, for tests of the sign-in. It is
-// in a module of its own, so that knack's has no such dependencies.
+// Command dex runs the OpenID Connect provider Dex with two users, for tests of the sign-in. It is
+// a module of its own, so that knack's module does not have its dependencies.
 //
 //	dex REDIRECT-URL
 //
-// It listens on a free port of the loopback, prints the issuer's URL on a line, and ends with its
-// standard input. The client is knack with the secret "client secret"; a second one, the agent, has
-// the secret "agent secret" and is sent back to http://127.0.0.1/agent, and a third one, native, has no
-// secret and is sent back to any port of the loopback. The people are anna@example.com, who is in the
-// group billing, and bert@example.com, who is in none; their password is "password".
+// It listens on a free port of the loopback address, prints the issuer's URL on a line, and ends
+// when its standard input closes. It has three clients. The client knack has the secret "client
+// secret" and the given redirect URL. The client agent has the secret "agent secret" and is
+// redirected to http://127.0.0.1/agent. The client native has no secret and is redirected to any
+// port of the loopback address. The users are anna@example.com, who is in the group billing, and
+// bert@example.com, who is in no group. The password of both is "password".
 package main
 
 import (
@@ -56,7 +57,7 @@ func serve(ctx context.Context, redirect string) error {
 	if err != nil {
 		return err
 	}
-	// Browsers take this for another site than 127.0.0.1.
+	// To a browser, localhost is another site than 127.0.0.1.
 	_, port, err := net.SplitHostPort(ln.Addr().String())
 	if err != nil {
 		return err
@@ -76,7 +77,7 @@ func serve(ctx context.Context, redirect string) error {
 	return err
 }
 
-// fill adds the client and the users to Dex.
+// fill adds the clients and the users to Dex.
 func fill(ctx context.Context, store storage.Storage, redirect string) error {
 	if err := store.CreateConnector(ctx, storage.Connector{ID: connectors.LocalConnector, Type: connectors.LocalConnector, Name: "Email", Config: []byte("{}")}); err != nil {
 		return err

@@ -1,10 +1,11 @@
-// Command mcpgo drives a server with mcp-go, a client that shares no code with knack, and
-// prints its results as one JSON object.
+// Command mcpgo drives a server with mcp-go, a client that shares no code with knack, and prints
+// its results as one JSON object.
 //
 //	mcpgo VERSION URL
 //	mcpgo VERSION COMMAND [ARG]…
 //
-// VERSION is the protocol's. Skills are asked for by raw requests.
+// VERSION is the protocol version. mcp-go has no methods for skills, so mcpgo sends raw requests
+// for them.
 package main
 
 import (
@@ -112,7 +113,7 @@ func drive(ctx context.Context, version, target string, args []string) (*seen, e
 	return s, nil
 }
 
-// skills walks through skills/list and reads every file.
+// skills reads all pages of skills/list, and every file of each skill.
 func (s *seen) skills(ctx context.Context, c *client.Client, version string) error {
 	for cursor := ""; ; {
 		var page struct {
@@ -178,7 +179,7 @@ func readFile(ctx context.Context, c *client.Client, uri string) ([]byte, error)
 	return slices.Clip(out), nil
 }
 
-// raw sends a request that mcp-go has no method for.
+// raw sends a request for which mcp-go has no method.
 func raw(ctx context.Context, c *client.Client, version string, id int, method string, params map[string]any, out any) error {
 	req := transport.JSONRPCRequest{JSONRPC: "2.0", ID: mcp.NewRequestId(int64(id)), Method: method, Params: params}
 	if mcp.IsModernProtocol(version) {

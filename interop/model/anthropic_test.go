@@ -11,7 +11,7 @@ import (
 
 const anthropicTools = `[{"name":"skill","description":"Load a skill","input_schema":` + schema + `}]`
 
-// turn is an answer of Messages with blocks as the API streams them.
+// turn returns an answer of the Messages API with content blocks, as the API streams them.
 func turn(stop string, blocks ...[]string) (events []string) {
 	events = append(events, `{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"a-model","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":1}}}`, `{"type":"ping"}`)
 	for i, b := range blocks {
@@ -57,8 +57,8 @@ var anthropicConversations = []conversation{
 	{"a refusal", "You help.", []string{"No", "Please"}, true, [][]string{turn("refusal", textBlock("I will not.")), turn("max_tokens", textBlock("I will"))}},
 }
 
-// statedMessages normalizes the parts of a body of Messages that the clients write differently
-// on purpose:
+// statedMessages normalizes the parts of a Messages request that the clients intentionally write
+// differently:
 //
 //   - The result of a call is a string, as function.Call writes it, and not a list with one text.
 func statedMessages(o object) object {

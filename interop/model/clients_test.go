@@ -1,5 +1,6 @@
-// Package model compares the requests of knack's own client of language models with the vendors'
-// clients. It is a module of its own, so that knack's module has no such dependencies.
+// Package model compares the requests of knack's own client of language models with those of the
+// vendors' clients. It is a module of its own, so that knack's module does not have its
+// dependencies.
 package model
 
 import (
@@ -22,7 +23,7 @@ import (
 	"github.com/knack-dev/knack/internal/llm/model"
 )
 
-// endpoint answers with the next of its streams, and keeps the requests.
+// endpoint answers each request with the next of its streams, and records the request bodies.
 type endpoint struct {
 	mu      sync.Mutex
 	streams []string
@@ -38,14 +39,15 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.bodies = append(e.bodies, body)
 }
 
-// listen starts an endpoint with the answers of a conversation.
+// listen starts an endpoint with the answers of a conversation, and returns it with its URL. named
+// adds the name of each event.
 func listen(t *testing.T, answers [][]string, named bool) (*endpoint, string) {
 	t.Helper()
 	e := &endpoint{}
 	for _, events := range answers {
 		var b strings.Builder
 		for _, event := range events {
-			if named { // the vendor's client of Messages goes by the names
+			if named { // the vendor's client of Messages reads the names
 				var o struct{ Type string }
 				if err := json.Unmarshal([]byte(event), &o); err != nil {
 					t.Fatal(err)
@@ -61,8 +63,8 @@ func listen(t *testing.T, answers [][]string, named bool) (*endpoint, string) {
 	return e, s.URL
 }
 
-// conversation is a list of prompts to a model, and its answers. Each call of an answer gets
-// a result; after an answer without calls the next prompt follows.
+// conversation is a list of prompts to a model, and the model's answers. Each call in an answer
+// gets a result. After an answer without calls, the next prompt follows.
 type conversation struct {
 	name    string
 	system  string
@@ -71,14 +73,14 @@ type conversation struct {
 	answers [][]string
 }
 
-// result is the result of the call with this id.
+// result returns the result of the call with this id.
 func result(id, name string) (text string, failed bool) {
 	return "Result of " + name + " for " + id + ": <b>\"done\"</b> & å\n", strings.HasSuffix(id, "bad")
 }
 
 const schema = `{"type":"object","properties":{"name":{"type":"string","description":"A <name> & more"}},"required":["name"],"additionalProperties":false}`
 
-// talk has the conversation with our client, and returns the requests to the endpoint.
+// talk has the conversation with knack's client, and returns the bodies of the requests.
 func talk(t *testing.T, wire model.Wire, url, tools string, c conversation, e *endpoint) (bodies [][]byte) {
 	t.Helper()
 	client := model.New(model.Endpoint{Wire: wire, URL: url, Model: "a-model", Key: "key"}, model.Options{})
@@ -108,13 +110,13 @@ func talk(t *testing.T, wire model.Wire, url, tools string, c conversation, e *e
 		}
 		r.Messages = append(r.Messages, results)
 	}
-	if _, err := client.Answer(t.Context(), r, nil); err != nil { // so that the last answer is sent back too
+	if _, err := client.Answer(t.Context(), r, nil); err != nil { // makes the client send the last answer, too
 		t.Fatal(err)
 	}
 	return e.bodies
 }
 
-// talkOpenAI has the conversation with OpenAI's client.
+// talkOpenAI has the conversation with OpenAI's client, and returns the bodies of the requests.
 func talkOpenAI(t *testing.T, url string, c conversation, e *endpoint) [][]byte {
 	t.Helper()
 	client := openai.NewClient(openaioption.WithBaseURL(url), openaioption.WithAPIKey("key"), openaioption.WithMaxRetries(0))
@@ -155,7 +157,8 @@ func talkOpenAI(t *testing.T, url string, c conversation, e *endpoint) [][]byte 
 	return e.bodies
 }
 
-// talkAnthropic has the conversation with Anthropic's client.
+// talkAnthropic has the conversation with Anthropic's client, and returns the bodies of the
+// requests.
 func talkAnthropic(t *testing.T, url string, c conversation, e *endpoint) [][]byte {
 	t.Helper()
 	client := anthropic.NewClient(anthropicoption.WithBaseURL(url), anthropicoption.WithAPIKey("key"), anthropicoption.WithMaxRetries(0))
@@ -214,7 +217,7 @@ func parameters(t *testing.T) (p map[string]any) {
 // object is a JSON object.
 type object = map[string]any
 
-// decoded decodes a body. Numbers stay as they are written.
+// decoded decodes a body. It leaves numbers as text.
 func decoded(t *testing.T, body []byte) object {
 	t.Helper()
 	var o object

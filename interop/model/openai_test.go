@@ -13,7 +13,7 @@ import (
 
 const openaiTools = `[{"type":"function","function":{"name":"skill","description":"Load a skill","parameters":` + schema + `}}]`
 
-// chunk writes a chunk of Chat Completions.
+// chunk returns a chunk of a Chat Completions stream.
 func chunk(delta, stop string) string {
 	if stop == "" {
 		stop = "null"
@@ -23,13 +23,13 @@ func chunk(delta, stop string) string {
 	return `{"id":"x","object":"chat.completion.chunk","created":1,"model":"a-model","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + stop + `}]}`
 }
 
-// says is an answer that is a text in two parts.
+// says returns an answer that is a text in two chunks.
 func says(text string) []string {
 	return []string{chunk(`{"role":"assistant","content":""}`, ""), chunk(fmt.Sprintf(`{"content":%q}`, text[:len(text)/2]), ""), chunk(fmt.Sprintf(`{"content":%q}`, text[len(text)/2:]), ""), chunk(`{}`, "stop"),
 		`{"id":"x","object":"chat.completion.chunk","created":1,"model":"a-model","choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}`, "[DONE]"}
 }
 
-// calls is an answer with calls as OpenAI streams them: with their indexes, each in pieces.
+// calls returns an answer with calls as OpenAI streams them: each with its index, and in pieces.
 func calls(text string, ids ...string) (events []string) {
 	content := "null"
 	if text != "" {
@@ -58,11 +58,11 @@ var openaiConversations = []conversation{
 	{"a refusal", "You help.", []string{"No"}, true, [][]string{{chunk(`{"role":"assistant","content":null,"refusal":""}`, ""), chunk(`{"refusal":"I will"}`, ""), chunk(`{"refusal":" not."}`, "stop"), "[DONE]"}}},
 }
 
-// stated normalizes the parts of a body of Chat Completions that the clients write differently
-// on purpose:
+// stated normalizes the parts of a Chat Completions request that the clients intentionally write
+// differently:
 //
-//   - The results of calls have a name, as contract 001 has it.
-//   - A content that came as null goes back as null, not left out.
+//   - The results of calls have a name, as contract 001 defines.
+//   - A content that was received as null is sent back as null, and not left out.
 func stated(o object) object {
 	each(o["messages"], func(m object) {
 		if m["role"] == "tool" {
@@ -97,8 +97,9 @@ func TestOpenAI(t *testing.T) {
 	}
 }
 
-// TestOpenAIMerges: the vendor's client merges calls with the same index or without one, which is
-// why knack has its own client. If that changes, decision 17 has lost one of its reasons.
+// TestOpenAIMerges checks that the vendor's client merges calls that have the same index or no
+// index, and knack's client does not. If the vendor's client changes, decision 17 has lost one of
+// its reasons.
 func TestOpenAIMerges(t *testing.T) {
 	for _, index := range []string{`"index":0,`, ""} {
 		call := `{"tool_calls":[{` + index + `"id":"%s","type":"function","function":{"name":"skill","arguments":"{}"}}]}`

@@ -1,5 +1,5 @@
-// Command oras is the program of that name, a client of OCI registries, for tests. It is in a
-// module of its own, so that knack's has no such dependencies.
+// Command oras is the program oras, a client of OCI registries, for tests. It is a module of its
+// own, so that knack's module does not have its dependencies.
 package main
 
 import (

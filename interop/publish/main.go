@@ -1,6 +1,6 @@
-// Command publish pushes a folder to a registry of this machine with the packages of other tools
-// that publish skills, for tests. It is in a module of its own, so that knack's has no such
-// dependencies.
+// Command publish pushes a folder to a registry on this machine, for tests. It uses the packages of
+// other tools that publish skills. It is a module of its own, so that knack's module does not have
+// its dependencies.
 //
 //	publish toolhive|flux|oras FOLDER REPOSITORY TAG
 package main
@@ -66,7 +66,7 @@ func toolHive(ctx context.Context, folder, ref string) error {
 	return registry.Push(ctx, store, made.IndexDigest, ref)
 }
 
-// orasPush pushes like the program oras with "push REPOSITORY:TAG FOLDER".
+// orasPush pushes a folder as the command "oras push REPOSITORY:TAG FOLDER" does.
 func orasPush(ctx context.Context, folder, repository, tag string) error {
 	files, err := file.New(filepath.Dir(folder))
 	if err != nil {

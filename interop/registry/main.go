@@ -1,11 +1,11 @@
-// Command registry is CNCF distribution, a registry of OCI artifacts, for tests. It is in a module
-// of its own, so that knack's has no such dependencies.
+// Command registry runs CNCF distribution, a registry of OCI artifacts, for tests. It is a module
+// of its own, so that knack's module does not have its dependencies.
 //
 //	registry [-address ADDRESS] [-folder DIR] [HTPASSWD-FILE]
 //
-// It listens on a free port of the loopback unless an address is given, prints its address on a
-// line, and ends with its standard input. Its content is in memory, or in a folder. With a
-// password file, it requires a name and a password from that file.
+// It listens on a free port of the loopback address unless an address is given, prints its address
+// on a line, and ends when its standard input closes. It stores its content in memory unless a
+// folder is given. With a password file, it requires a name and a password from that file.
 package main
 
 import (

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// cases are the rows of the table. Each has a folder of its own, C:\NAME.
+// cases lists the rows of the table. Each case has its own folder, C:\NAME.
 var cases = []struct {
 	name, shows string
 	run         func(t *testing.T, m *machine, at string)
@@ -30,7 +30,7 @@ var cases = []struct {
 	{"folders", "an irregular folder (Go's name for one that, for example, a synchronizing program makes) is searched", folders},
 }
 
-// skillOf is a SKILL.md.
+// skillOf returns a SKILL.md.
 func skillOf(name string) string {
 	return "---\nname: " + name + "\ndescription: Does " + name + ". Use it for the tests of " + name + ".\n---\n\n# " + name + "\n\nSee ref/a.md.\n"
 }
@@ -228,7 +228,7 @@ func statuses(t *testing.T, m *machine, at string) {
 
 func folders(t *testing.T, m *machine, at string) {
 	m.write(t, at, map[string]string{"elsewhere/one/SKILL.md": skillOf("one"), "elsewhere/one/ref/a.md": "text of a", ".claude/skills/two/SKILL.md": skillOf("two")})
-	// Wine shows a link of this system as an irregular folder that has no target.
+	// Wine shows a symbolic link of the host system as an irregular file without a target.
 	if err := os.Symlink(m.path(at+`\elsewhere\one`), m.path(at+`\.claude\skills\one`)); err != nil {
 		t.Fatal(err)
 	}
@@ -238,5 +238,5 @@ func folders(t *testing.T, m *machine, at string) {
 	}
 }
 
-// excerpt is the beginning of a value, for messages.
+// excerpt returns the beginning of a value, for messages.
 func excerpt(v any) string { return fmt.Sprintf("%.300v", v) }

@@ -1,5 +1,5 @@
-// Package windows runs knack.exe under Wine, as a user of Windows runs it, and compares the
-// results with the table in doc/conformance.md. Use make windows to run it.
+// Package windows runs knack.exe under Wine, as a Windows user would, and compares the results with
+// the table in doc/conformance.md. Use make windows to run it.
 package windows
 
 import (
@@ -24,10 +24,10 @@ const (
 	ends     = "<!-- end of windows -->"
 )
 
-// machine is a Windows with a disk of its own.
+// machine is a Windows machine with its own disk.
 type machine struct {
 	prefix, binary string
-	home           string // of the user, as a path of this system
+	home           string // the user's home, as a path of the host system
 	env            []string
 }
 
@@ -42,12 +42,13 @@ func install(t *testing.T) *machine {
 	m := &machine{prefix: filepath.Join(t.TempDir(), "wine")}
 	m.env = append(os.Environ(), "WINEPREFIX="+m.prefix, "WINEDEBUG=-all", "WINEDLLOVERRIDES=mscoree,mshtml=", "KNACK_DIRS=", "XDG_CONFIG_HOME=")
 	m.do(t, exec.Command("wine", "wineboot", "--init"))
-	t.Cleanup(func() { // ends the processes of Wine for this prefix; it fails if they have ended
+	t.Cleanup(func() { // ends Wine's processes for this prefix; it fails if they have already ended
 		kill := exec.Command("wineserver", "-k")
 		kill.Env = m.env
 		_ = kill.Run()
 	})
-	// Go programs take their random numbers from a library that Wine has since 8.13.
+	// Go programs get random numbers from a library that Wine provides since 8.13. This is a
+	// substitute.
 	system := filepath.Join(m.prefix, "drive_c", "windows", "system32")
 	m.do(t, exec.Command("x86_64-w64-mingw32-ld", "--shared", "-o", filepath.Join(system, "bcryptprimitives.dll"), "testdata/bcryptprimitives.def"))
 	m.binary = m.path(`C:\knack\knack.exe`)
@@ -61,7 +62,7 @@ func install(t *testing.T) *machine {
 	return m
 }
 
-// unpack installs the program from the archive of a release.
+// unpack installs knack.exe from the archive of a release.
 func (m *machine) unpack(t *testing.T, dir string) {
 	t.Helper()
 	archives, err := filepath.Glob(filepath.Join(dir, "knack_*_windows_amd64.zip"))
@@ -91,12 +92,12 @@ func (m *machine) do(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-// path returns the path of this system for one of the machine.
+// path returns the host system's path for a path of the machine.
 func (m *machine) path(windows string) string {
 	return filepath.Join(m.prefix, "drive_c", filepath.FromSlash(strings.ReplaceAll(strings.TrimPrefix(windows, `C:`), `\`, "/")))
 }
 
-// write writes files below a folder of the machine, by names with slashes.
+// write writes files below a folder of the machine. The names have slashes.
 func (m *machine) write(t *testing.T, folder string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -125,7 +126,7 @@ type answer struct {
 	status   int
 }
 
-// knack runs knack.exe in a folder. Of env, each is NAME=VALUE.
+// knack runs knack.exe in a folder.
 func (m *machine) knack(t *testing.T, folder string, args ...string) answer {
 	t.Helper()
 	return m.run(t, folder, nil, append([]string{m.binary}, args...)...)
@@ -154,7 +155,7 @@ func (m *machine) command(ctx context.Context, folder string, env []string, word
 	return cmd
 }
 
-// says checks an answer's status, its output and its errors: each of the texts must be there.
+// says checks an answer's status, and that each of the texts is in its output or its errors.
 func (a answer) says(t *testing.T, status int, out, errs []string) {
 	t.Helper()
 	if a.status != status {
@@ -175,7 +176,7 @@ func (a answer) says(t *testing.T, status int, out, errs []string) {
 	}
 }
 
-// TestWindows runs each case on one machine, and compares the table of the results.
+// TestWindows runs each case on one machine, and compares the table of results with the document.
 func TestWindows(t *testing.T) {
 	if os.Getenv("KNACK_WINDOWS") == "" {
 		t.Skip("make windows runs knack.exe under Wine")
@@ -194,7 +195,7 @@ func TestWindows(t *testing.T) {
 	}
 	t.Logf("%s\n%s", version.out, table.String())
 	if ran < len(cases) || t.Failed() {
-		return // -run chose some of the cases, or the table is not true
+		return // -run selected some of the cases, or a case failed
 	}
 	data, err := os.ReadFile(document)
 	if err != nil {

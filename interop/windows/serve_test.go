@@ -14,13 +14,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// session connects the Go SDK's client to a server of the machine over stdio.
+// session connects the Go SDK's client to a knack server on the machine, over stdio.
 func session(t *testing.T, m *machine, at, version string, args ...string) (*mcp.ClientSession, *exec.Cmd, chan string) {
 	t.Helper()
 	return connected(t, m, at, version, append([]string{m.binary, "serve"}, args...))
 }
 
-// connected is [session] for any command line.
+// connected is like [session], but takes any command line.
 func connected(t *testing.T, m *machine, at, version string, words []string) (*mcp.ClientSession, *exec.Cmd, chan string) {
 	t.Helper()
 	changed := make(chan string, 100)
@@ -35,7 +35,7 @@ func connected(t *testing.T, m *machine, at, version string, words []string) (*m
 	return s, cmd, changed
 }
 
-// called returns the text of a tool's answer, and whether it is an error.
+// called calls a tool, and returns the text of its answer and whether the answer is an error.
 func called(t *testing.T, s *mcp.ClientSession, tool string, args map[string]any) (text string, isError bool) {
 	t.Helper()
 	r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
@@ -119,8 +119,7 @@ func escapes(t *testing.T, m *machine, at string) {
 	}
 }
 
-// knackOnce reports whether a path is one of the few that are also tried with the
-// command.
+// knackOnce reports whether a path is one of the few that are tested with the knack command, too.
 func (m *machine) knackOnce(path string) bool {
 	return strings.HasPrefix(path, `..\`) || path == "CON" || strings.HasSuffix(path, "$DATA")
 }
