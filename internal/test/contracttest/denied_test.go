@@ -70,7 +70,7 @@ func (w *world) askDenied(t *testing.T, place, why, fix string) {
 		"../open/SKILL.md": "Path traversal detected: cannot access files outside skill folder", "": "Invalid file path: must not be empty",
 	} {
 		w.ask(t, "runner", "read_file_in_skill", `{"skill_name":"shut","file_path":`+quote(path)+`}`, fileError("shut", path, why))
-		if path != "" { // the same file, with the default set's tool
+		if path != "" { // in the default set, "" is the folder itself
 			w.ask(t, "default", "read_file_in_skill", `{"skill_name":"shut","file_path":`+quote(path)+`}`, answer{text: "ERROR: " + why, isError: true})
 		}
 	}
@@ -102,7 +102,7 @@ func TestDeniedFolder(t *testing.T) {
 	var log bytes.Buffer
 	c := catalog.New([]catalog.Source{sourceOf(skill.Root{Label: "claude-project", Dir: w.dirs[0]})}, catalog.Options{Log: logger(&log)})
 	must(t, c.Refresh(t.Context()))
-	must(t, c.Refresh(t.Context())) // the second refresh must not log the reply again
+	must(t, c.Refresh(t.Context())) // the second refresh must not log the same again
 	logged := ""
 	for _, folder := range []string{"deep/er", "open/within", "shut"} {
 		logged += "level=WARN msg=\"entry skipped\" at=claude-project:" + folder + " reason=\"" + folderDenied + "\" fix=\"" + folderFix + "\"\n"
