@@ -15,16 +15,16 @@ import (
 	"github.com/knack-dev/knack/internal/test/corpus"
 )
 
-// prompt is the user's message. The model follows its script and ignores the content.
+// prompt is the user's message. The model follows a script and ignores the message.
 const prompt = "Follow the skills that fit this task, and then say what you have read."
 
-// scenario sees one row of a table, which begins with the client's name and a suffix.
+// scenario measures one row of a table. The row begins with the client's name and the suffix.
 type scenario struct {
 	name, table, suffix string
 	run                 func(t *testing.T, a agent, version string)
 }
 
-// scenarios see the rows of the document's tables.
+// scenarios measure the rows of the document's tables.
 var scenarios = []scenario{
 	{"files", "files", "", testFiles},
 	{"limits", "limits", "", testLimits},
@@ -35,8 +35,8 @@ var scenarios = []scenario{
 	{"sizes", "sizes", "", testSizes},
 }
 
-// TestAgents runs each client and compares the model's view with doc/clients.md, and with
-// the least that it must have.
+// TestAgents runs each client and compares the model's view with doc/clients.md, and with the least
+// that the model must see.
 func TestAgents(t *testing.T) {
 	value := os.Getenv(which)
 	if value == "" {
@@ -75,7 +75,7 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// modules is the folder in which npm ci put the client.
+// modules returns the folder into which npm ci installed the client.
 func (a agent) modules() string {
 	at := os.Getenv(installed)
 	if at == "" {
@@ -84,8 +84,8 @@ func (a agent) modules() string {
 	return filepath.Join(at, a.folder, "node_modules")
 }
 
-// installed skips the test if the client is absent, and fails if its version differs from
-// package.json.
+// installed returns the client's version. It skips the test if the client is not installed, and
+// fails it if the version differs from package.json.
 func (a agent) installed(t *testing.T) (version string) {
 	t.Helper()
 	if _, err := node(); err != nil {
@@ -116,7 +116,7 @@ func (a agent) installed(t *testing.T) (version string) {
 	return version
 }
 
-// begin opens a session and adds the entry. It does not run the client.
+// begin opens a session and writes the client's settings. It does not run the client.
 func begin(t *testing.T, a agent, scenario, ruler string, p *play) *session {
 	t.Helper()
 	r, err := open(a, scenario, ruler, p.next)
@@ -131,8 +131,8 @@ func begin(t *testing.T, a agent, scenario, ruler string, p *play) *session {
 	return r
 }
 
-// play runs the client until its model has made its calls, and returns the recorded
-// messages.
+// play adds knack to the client's servers and runs the client until its model has made its calls.
+// It returns the recorded messages.
 func (r *session) play(t *testing.T, p *play) wire {
 	t.Helper()
 	if err := r.connect(); err != nil {
@@ -155,8 +155,8 @@ func (r *session) play(t *testing.T, p *play) wire {
 	return w
 }
 
-// testLimits measures the client without knack: how much of the instructions, of a tool's
-// description and of an answer its model is shown.
+// testLimits measures the client without knack. It measures how much of the instructions, of a
+// tool's description and of an answer the client shows its model.
 func testLimits(t *testing.T, a agent, version string) {
 	const top = 100_000
 	low, high := 0, top+100
@@ -175,7 +175,7 @@ func testLimits(t *testing.T, a agent, version string) {
 		}
 		return ask((low + high) / 200 * 100)
 	}
-	// The first ruler is one line, the second has many.
+	// The first ruler is a single line; the second has many lines.
 	line, many := ruled(" "), ruled("\n")
 	r := begin(t, a, "limits", line, p)
 	r.play(t, p)
@@ -204,7 +204,7 @@ func testLimits(t *testing.T, a agent, version string) {
 	seen.cell(t, "limits", a.name, version, part("I: "), part("D: "), answer)
 }
 
-// grouped writes a number with a comma before its last three digits.
+// grouped formats a number below a million with a comma before its last three digits.
 func grouped(n int) string {
 	if n < 1000 {
 		return fmt.Sprint(n)
@@ -212,9 +212,9 @@ func grouped(n int) string {
 	return fmt.Sprintf("%d,%03d", n/1000, n%1000)
 }
 
-// testListed: the client's own list has one knack, which works, after connect --write;
-// also if the client's own command has added one before, for the user or for the project.
-// A client without a list is run, and starts one knack.
+// testListed checks that after connect --write the client's own list contains knack once, as a
+// working server. This must also hold if the client's own command has added knack before, for the
+// user or for the project. A client without a list is run, and must start knack once.
 func testListed(t *testing.T, a agent, _ string) {
 	cells := []string{a.name, "none", "", "has no `add`", "has no such `add`"}
 	if a.list != nil {
@@ -271,7 +271,7 @@ func testListed(t *testing.T, a agent, _ string) {
 
 var colour = regexp.MustCompile(`\x1b\[[0-9;?]*[a-zA-Z]`)
 
-// listedServers matches the lines of a list that begin with the name knack, after marks.
+// listedServers returns the lines of a list that begin with the name knack, possibly after marks.
 func listedServers(list string) (out []string) {
 	name := regexp.MustCompile(`^[^\pL/]*knack(\W|$)`)
 	for line := range strings.Lines(colour.ReplaceAllString(list, "")) {
@@ -282,7 +282,7 @@ func listedServers(list string) (out []string) {
 	return out
 }
 
-// testNames checks that the first request has the skills of one repository.
+// testNames checks that the first request contains the skills of one repository.
 func testNames(t *testing.T, a agent, version string) {
 	from := corpus.Dir(t, "skills", repository)
 	of, err := list(from)
@@ -342,9 +342,10 @@ func testNames(t *testing.T, a agent, version string) {
 
 var topicsOf = regexp.MustCompile("^[0-9]+ skills: (.*)[.…] Others, with `find_skills`: (.*)[.…] First load ")
 
-// checkLine checks the first line of the instructions. Half of the room beside its fixed
-// words, of 240 characters, is for names: at least as many as fit if the shortest come
-// first. The other names have topics, the words of most of them first.
+// checkLine checks the first line of the instructions, which has at most 240 characters. Half of
+// the room beside its fixed words is for names. It must have at least as many names as fit if the
+// shortest come first. The other skills must have topics, which are words of their names, the most
+// frequent first.
 func checkLine(text string, of []listed) error {
 	line, _, _ := strings.Cut(text, "\n")
 	m := topicsOf.FindStringSubmatch(line)
@@ -379,7 +380,7 @@ func checkLine(text string, of []listed) error {
 	return nil
 }
 
-// command returns the command line that was run, for people.
+// command returns the command line that runs the client, in the form that the table shows.
 func (a agent) command(r *session) string {
 	args := a.args(r, "PROMPT")
 	for i, arg := range args {
@@ -388,7 +389,8 @@ func (a agent) command(r *session) string {
 	return "`" + a.program + " " + strings.Join(args, " ") + "`"
 }
 
-// testFiles: long texts arrive whole, or the answers name the call that reads on.
+// testFiles checks that long texts arrive whole, or that the answers name the call that continues
+// them.
 func testFiles(t *testing.T, a agent, _ string) {
 	p := &play{}
 	r := begin(t, a, "files", "", p)
@@ -416,7 +418,8 @@ func testFiles(t *testing.T, a agent, _ string) {
 	seen.cell(t, "files", cells...)
 }
 
-// testOwn: of the skills in folders that clients read, the model sees each once.
+// testOwn checks the skills in the folders that clients read. The model must see each skill once:
+// in knack's list or in the client's own.
 func testOwn(t *testing.T, a agent, _ string) {
 	p := &play{}
 	r := begin(t, a, "own", "", p)
@@ -470,7 +473,8 @@ func testOwn(t *testing.T, a agent, _ string) {
 	seen.cell(t, "own", a.name, cell(reads["user"]), cell(reads["project"]), cell(twice))
 }
 
-// testLong: every long text of the corpus arrives whole, or in parts that join without a gap.
+// testLong checks that every long text of the corpus arrives whole, or in parts that join without a
+// gap.
 func testLong(t *testing.T, a agent) {
 	p := &play{}
 	r := begin(t, a, "long", "", p)

@@ -6,26 +6,27 @@ import (
 	"strings"
 )
 
-// agent is one real client: how it is configured for a model server and how it is run.
+// agent is a real client, with its configuration for a model server and its command line.
 type agent struct {
-	name    string // of the test and of the row in the tables
+	name    string // the name of the test and of the row in the tables
 	title   string
-	folder  string // below clients
-	program string // below its node_modules/.bin
-	// id is the client's name in knack connect, and flags are passed to connect beside
-	// --write. Without an id, entry adds the entry.
+	folder  string // below the folder clients
+	program string // below the folder's node_modules/.bin
+	// id is the client's name in knack connect, and flags are passed to connect beside --write. For
+	// a client without an id, entry adds knack to the client's servers.
 	id    string
 	flags []string
 	entry func(r *session) error
-	// prepare writes the client's settings before the entry is added.
+	// prepare writes the client's settings before knack is added.
 	prepare func(r *session) error
 	env     func(r *session) []string
 	args    func(r *session, prompt string) []string
 	// tool is the client's name for knack's tool skill.
 	tool string
-	// list is the client's own command that lists servers, and working is its word for a
-	// working one. add is its own command that adds one, and team the command that adds one
-	// to the project's file; approve makes the client start that one. They are nil for none.
+	// list is the client's own command that lists servers, and working is its word for a server
+	// that works. add is its own command that adds a server, and team the command that adds a
+	// server to the project's file. approve is the command that makes the client start the
+	// project's server. A command that the client lacks is nil.
 	list    []string
 	working string
 	add     []string
@@ -34,10 +35,10 @@ type agent struct {
 
 	// own is the folder below the home in which the client looks for its own skills.
 	own string
-	// namesAlone: the client lists its own skills without their descriptions.
+	// namesAlone is set if the client lists its own skills without their descriptions.
 	namesAlone bool
 
-	// scripted: the model calls tools from a script, which prints results as JSON.
+	// scripted is set if the model calls tools from a script, which prints results as JSON.
 	scripted bool
 
 	want want
@@ -46,15 +47,15 @@ type agent struct {
 // want is the least that the model must see.
 type want struct {
 	names, descriptions int
-	// described is how many of 200 skills are described at least, where the client shows too little
-	// for all of them; 0 is all of them, with 50 characters each, and -1 none.
+	// described is the least number of descriptions for 200 skills, for a client that shows too
+	// little for all of them. 0 means all of them, with 50 characters each, and -1 means none.
 	described int
-	// line is set if the model sees one line: the names that fit and the topics of the
-	// others, see [checkLine].
+	// line is set if the model sees a single line with the names that fit and the topics of the
+	// other skills, see [checkLine].
 	line bool
 }
 
-// all17 is for clients that show everything.
+// all17 is the want of clients that show everything.
 var all17 = want{names: 17, descriptions: 17}
 
 // key is a key for the model server, which does not check it.
@@ -63,7 +64,7 @@ const key = "no-key"
 // object is a JSON object.
 type object = map[string]any
 
-// agents are the clients of the tables, in their order.
+// agents lists the clients of the tables, in their order.
 var agents = []agent{
 	claude("Claude Code", "claude-code", want{names: 17, descriptions: 17, described: 70}),
 	claude("Claude Code, older", "claude-code-2.1.197", want{names: 17, descriptions: 17, described: -1}),
@@ -138,7 +139,8 @@ var agents = []agent{
 			}
 			return r.client("auth", "-p", "openai", "-k", key, "-m", "suite", "-b", r.model.URL()+"/v1")
 		},
-		// Else it starts a daemon that stays, and that the next home finds by its port.
+		// Without this variable, Cline starts a daemon that stays, and the Cline of the next test
+		// finds it by its port.
 		env:  func(*session) []string { return []string{"CLINE_SESSION_BACKEND_MODE=local"} },
 		args: func(_ *session, prompt string) []string { return []string{"--auto-approve", "true", prompt} },
 	},
@@ -213,10 +215,10 @@ models:
 	},
 }
 
-// continueFile is the file that has Continue's models and servers.
+// continueFile is the file with Continue's models and servers.
 const continueFile = ".continue/config.yaml"
 
-// claude is Claude Code in one version.
+// claude returns Claude Code in one version.
 func claude(name, folder string, want want) agent {
 	return agent{
 		name: name, title: "Claude Code", folder: folder, own: ".claude/skills", program: "claude", id: "claude-code", tool: "mcp__knack__skill", want: want,
@@ -229,15 +231,16 @@ func claude(name, folder string, want want) agent {
 		env: func(r *session) []string {
 			return []string{"ANTHROPIC_BASE_URL=" + r.model.URL(), "ANTHROPIC_API_KEY=" + key, "DISABLE_AUTOUPDATER=1",
 				"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
-				// Else it asks the model while a server still connects, on a busy machine.
+				// On a busy machine, it would otherwise call the model while a server is still
+				// connecting.
 				"MCP_CONNECTION_NONBLOCKING=0"}
 		},
 		args: func(_ *session, prompt string) []string { return []string{"-p", prompt} },
 	}
 }
 
-// codex is Codex with one model: its own list of models determines how tools are shown to
-// each.
+// codex returns Codex with one model. Codex's own list of models determines how it shows tools to
+// each model.
 func codex(name, model, tool string, want want) agent {
 	return agent{
 		name: name, title: "Codex", folder: "codex", own: ".codex/skills", scripted: name == "Codex", program: "codex", id: "codex", tool: tool, want: want,
@@ -267,7 +270,7 @@ enabled = false
 	}
 }
 
-// chosen reports whether a value of KNACK_AGENTS names the client.
+// chosen reports whether the value of KNACK_AGENTS selects the client.
 func (a agent) chosen(value string) bool {
 	for name := range strings.SplitSeq(value, ",") {
 		if name == "all" || name == a.folder {

@@ -11,21 +11,23 @@ import (
 	"time"
 )
 
-// The environment variables that steer the suite.
+// These environment variables control the suite.
 const (
-	// which names the clients to run, comma-separated, or "all". Without it the tests skip.
+	// which lists the clients to run, separated by commas, or is "all". Without it the tests are
+	// skipped.
 	which = "KNACK_AGENTS"
-	// given is the absolute path of the knack to test; without it the suite builds one.
+	// given is the absolute path of the knack to test. Without it the suite builds knack.
 	given = "KNACK"
-	// installed is the folder that holds the installed clients, by default clients.
+	// installed is the folder of the installed clients. The default is clients.
 	installed = "KNACK_AGENTS_CLIENTS"
-	// sizesOf names the numbers of skills to measure, comma-separated; without it all are.
+	// sizesOf lists the numbers of skills to measure, separated by commas. Without it all are
+	// measured.
 	sizesOf = "KNACK_AGENTS_SIZES"
-	// keep is a folder in which homes, wires and requests stay after the run.
+	// keep is a folder in which homes, recordings and requests remain after the run.
 	keep = "KNACK_AGENTS_KEEP"
 )
 
-// work is the folder below which every client has a home.
+// work is the folder below which each client has a home.
 var work string
 
 func TestMain(m *testing.M) {
@@ -57,7 +59,7 @@ func run(m *testing.M) int {
 	return code
 }
 
-// knack is the binary to test: the given one, or one that is built once.
+// knack returns the path of the binary to test: the given binary, or one built on the first call.
 var knack = sync.OnceValues(func() (string, error) {
 	if at := os.Getenv(given); at != "" {
 		if _, err := os.Stat(at); err != nil || !filepath.IsAbs(at) {
@@ -74,8 +76,8 @@ var knack = sync.OnceValues(func() (string, error) {
 	return binary, nil
 })
 
-// node is the Node that npm ci --prefix interop installed: clients need a newer one
-// than most systems have.
+// node returns the path of the Node that npm ci --prefix interop installed. Most systems have a
+// Node that is too old for the clients.
 func node() (string, error) {
 	bin, err := filepath.Abs("../node_modules/node/bin/node")
 	if err != nil {
@@ -87,5 +89,5 @@ func node() (string, error) {
 	return bin, nil
 }
 
-// patience is how long one run of a client may take. They take 3 to 20 seconds.
+// patience bounds one run of a client. A run takes 3 to 20 seconds.
 const patience = 3 * time.Minute

@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// movedHomes are the variables that move a client's home. The client's settings move from one folder
-// below the home to another one below the moved home.
+// movedHomes lists the environment variables that move a client's home. from is the folder of the
+// client's settings below the usual home, and to their folder below the moved home.
 var movedHomes = []struct {
 	agent, variable string
 	from, to        string
-	skills          string // below the moved home
-	adds            bool   // the usual folder is read too
+	skills          string // the folder of skills below the moved home
+	adds            bool   // set if the client still reads the usual folder, too
 }{
 	{agent: "Claude Code", variable: "CLAUDE_CONFIG_DIR", from: ".claude", to: ".", skills: "skills"},
 	{agent: "Codex, other models", variable: "CODEX_HOME", from: ".codex", to: ".", skills: "skills"},
@@ -27,8 +27,9 @@ var movedHomes = []struct {
 	{agent: "OpenCode", variable: "OPENCODE_CONFIG_DIR", to: ".", skills: "skills", adds: true},
 }
 
-// TestMovedHomes moves the home of each client by its variable. The client shows its model the skill
-// in the moved home, and not the one in the usual folder; knack lists the same skills.
+// TestMovedHomes moves the home of each client with its variable. It checks that the client shows
+// its model the skill in the moved home, and not the skill in the usual folder, and that knack
+// lists the same skills.
 func TestMovedHomes(t *testing.T) {
 	value := os.Getenv(which)
 	if value == "" {

@@ -9,32 +9,32 @@ import (
 	"github.com/knack-dev/knack/interop/agents/model"
 )
 
-// step is one call that the scripted model makes to knack.
+// step is one call to knack that the scripted model makes.
 type step struct {
-	tool string // knack's name of it
+	tool string // knack's name for the tool
 	args object
 	// whole is the text that the model should have in the end.
 	whole string
 
-	name    string   // the client's name of the tool; empty where the model never saw it
-	found   bool     // by the client's own search for tools
-	answers []string // results, one for each call
+	name    string   // the client's name for the tool; empty if the model never saw it
+	found   bool     // whether the client's own search for tools found it
+	answers []string // the results, one for each call
 }
 
-// play is the scripted model: it makes the calls of its steps one after the other,
-// searches for a tool that the client hides, and reads on if an answer names the call.
+// play is the scripted model. It makes the calls of its steps one after the other. It searches for
+// a tool that the client hides, and it follows an answer that names the call for the rest.
 type play struct {
 	steps   []*step
-	more    func(last *step) *step // the step after the last one; nil for none
+	more    func(last *step) *step // returns a step to add after the last one, or nil
 	trouble []string
 
 	at      int
-	tool    string // the tool that is wanted now, and its arguments
+	tool    string // the tool to call next, and its arguments
 	args    object
 	pending *model.Call
 	looking bool              // the pending call is a search for the tool
-	looked  int               // searches for it
-	hints   map[string]string // found by a search for hidden tools: the client's name by knack's
+	looked  int               // the number of searches for the tool
+	hints   map[string]string // from knack's name to the client's name, for tools that a search found
 }
 
 // next returns the model's next reply.
@@ -66,7 +66,7 @@ func (p *play) next(req model.Request) model.Reply {
 	return model.Reply{Text: "All read."}
 }
 
-// take takes the result of the pending call.
+// take records the result of the pending call.
 func (p *play) take(answer string) {
 	if p.looking {
 		p.looking = false
@@ -85,7 +85,7 @@ func (p *play) take(answer string) {
 	p.done()
 }
 
-// done starts the next step.
+// done begins the next step.
 func (p *play) done() {
 	p.at, p.tool, p.args, p.looked = p.at+1, "", nil, 0
 	if p.at == len(p.steps) && p.more != nil {
@@ -95,8 +95,8 @@ func (p *play) done() {
 	}
 }
 
-// call calls the wanted tool, directly or through the client's own tool for hidden tools.
-// It reports whether the model can.
+// call prepares a call of the wanted tool, directly or through the client's own tool for hidden
+// tools. It reports whether the model can make the call.
 func (p *play) call(req model.Request, s *step) bool {
 	name, hint := "", p.hints[p.tool]
 	if t, ok := find(req.Tools, p.tool); ok {
@@ -120,7 +120,7 @@ func (p *play) call(req model.Request, s *step) bool {
 	return true
 }
 
-// search returns a call of the client's own search for hidden tools.
+// search returns a call of the client's own search for hidden tools, or nil.
 func search(tools []model.Tool, name string) *model.Call {
 	if t, ok := named(tools, "ToolSearch"); ok {
 		return &model.Call{Name: t.Name, Args: object{"query": "knack " + name, "max_results": 5}}
@@ -135,10 +135,10 @@ func search(tools []model.Tool, name string) *model.Call {
 	return nil
 }
 
-// prefix is how clients name a tool of the server knack.
+// prefix matches the prefixes with which clients name the tools of the server knack.
 const prefix = `(mcp_+)?knack[-_.]+`
 
-// find finds a tool of knack's under the name that a client gives it.
+// find returns the tool that is knack's tool of this name, whatever prefix the client adds.
 func find(tools []model.Tool, name string) (model.Tool, bool) {
 	ours := regexp.MustCompile(`^` + prefix + name + `$`)
 	for _, t := range tools {
@@ -146,7 +146,7 @@ func find(tools []model.Tool, name string) (model.Tool, bool) {
 			return t, true
 		}
 	}
-	// A client that gives tools no prefix.
+	// Some clients add no prefix.
 	for _, t := range tools {
 		if t.Name == name && t.Namespace == "" && bare(tools) {
 			return t, true
@@ -155,8 +155,8 @@ func find(tools []model.Tool, name string) (model.Tool, bool) {
 	return model.Tool{}, false
 }
 
-// bare reports whether knack's tools have their own names without a prefix. It looks for
-// read_file_in_skill, since the client may have a tool called skill too.
+// bare reports whether knack's tools have no prefix. It looks for read_file_in_skill, since a
+// client may have its own tool named skill.
 func bare(tools []model.Tool) bool {
 	_, ok := named(tools, "read_file_in_skill")
 	return ok
@@ -178,14 +178,14 @@ func shownName(t model.Tool) string {
 	return t.Name
 }
 
-// readOn parses the call for the omitted rest from the end of an answer: the name of the
-// tool, followed by the arguments as an object with an offset.
+// readOn parses, at the end of an answer, the call that returns the omitted rest: the tool's name,
+// followed by the arguments as an object with an offset.
 func readOn(answer string) (args object, ok bool) {
 	at := strings.LastIndex(answer, "read_file_in_skill")
 	if at < 0 {
 		return nil, false
 	}
-	// A client may show the answer as a string of JSON.
+	// A client may show the answer as a JSON string.
 	end := strings.ReplaceAll(answer[at:], `\"`, `"`)
 	from, to := strings.IndexByte(end, '{'), strings.IndexByte(end, '}')
 	if from < 0 || to < from || json.Unmarshal([]byte(end[from:to+1]), &args) != nil {

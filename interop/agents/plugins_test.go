@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// pluginCommands are a client's own commands for plugins. MARKET stands for the folder of the
-// marketplace, and SOURCE for the plugin's.
+// pluginCommands lists the clients' own commands for plugins. MARKET stands for the folder of the
+// marketplace, and SOURCE for the folder of the plugin.
 var pluginCommands = []struct {
-	agent   string // its name
-	label   string // of the roots of its plugins
+	agent   string // the client's name
+	label   string // the label of the roots of its plugins
 	install [][]string
-	disable []string // or nil, where the client has no command
+	disable []string // nil if the client has no such command
 	enable  []string
 	remove  []string
 }{
@@ -42,19 +42,19 @@ var pluginCommands = []struct {
 	},
 }
 
-// inPlugin are the folders of the plugin docs with a skill, and of the plugin ops, which nobody
-// installs.
+// inPlugin lists the folders with a skill in the plugin docs, and in the plugin ops, which is never
+// installed.
 var inPlugin = []string{"docs/skills/pdf", "docs/skills/plain-text", "docs/skills/deep/er", "docs/examples/no", "ops/skills/run"}
 
-// ofDocs is the key in Codex's config.toml that enables the plugin, without its value.
+// ofDocs is the text in Codex's config.toml that enables the plugin, up to the value.
 const ofDocs = "[plugins.\"docs@acme\"]\nenabled = "
 
-// described is the description of the skill in a folder.
+// described returns the description of the skill in a folder.
 func described(folder string) string {
 	return "Stands in the folder " + strings.ReplaceAll(folder, "/", " ") + " of a plugin."
 }
 
-// writeMarketplace makes a marketplace with two plugins; the first is also an extension.
+// writeMarketplace makes a marketplace with two plugins. The first plugin is also an extension.
 func writeMarketplace(at string) error {
 	files := map[string]string{
 		".claude-plugin/marketplace.json":         `{"name": "acme", "owner": {"name": "Acme"}, "plugins": [{"name": "docs", "source": "./plugins/docs", "description": "Documents."}, {"name": "ops", "source": "./plugins/ops", "description": "Runs."}]}`,
@@ -68,9 +68,9 @@ func writeMarketplace(at string) error {
 	return write(at, files)
 }
 
-// TestPlugins has each client install a plugin by its own command, with knack connected. After each
-// change, knack knows the skills that the client's own list has in the first request: it lists them
-// for another client, and none of them for this one.
+// TestPlugins makes each client, with knack connected, install a plugin with the client's own
+// command. After each change it compares knack with the client's own list in the first request.
+// knack must list the same skills for another client, and none of them for this client.
 func TestPlugins(t *testing.T) {
 	value := os.Getenv(which)
 	if value == "" {
@@ -157,7 +157,8 @@ func TestPlugins(t *testing.T) {
 	}
 }
 
-// pluginsIn returns the folders of the plugins' skills that a text describes, with repetitions.
+// pluginsIn returns the folders of the plugins' skills whose descriptions a text contains, once for
+// each occurrence.
 func pluginsIn(text string) (folders []string) {
 	for _, folder := range inPlugin {
 		folders = append(folders, slices.Repeat([]string{folder}, strings.Count(text, described(folder)))...)
@@ -165,8 +166,8 @@ func pluginsIn(text string) (folders []string) {
 	return folders
 }
 
-// pluginsShown returns the folders of the plugins' skills in the first request to the client's
-// model, and in knack's instructions and list for this client.
+// pluginsShown returns the folders of the plugins' skills in two texts: the first request to the
+// client's model, and knack's instructions and list for this client.
 func (r *session) pluginsShown(t *testing.T) (all, ours []string) {
 	t.Helper()
 	before := len(r.model.Requests())
@@ -193,7 +194,7 @@ func (r *session) pluginsElsewhere(t *testing.T) []string {
 	return pluginsIn(r.during(t, func() error { return r.start(r.recorder, "serve") }).tools["skill"])
 }
 
-// during returns the messages recorded during a run.
+// during returns the messages that are recorded while run runs.
 func (r *session) during(t *testing.T, run func() error) wire {
 	t.Helper()
 	if err := os.RemoveAll(r.wire); err != nil {
@@ -212,7 +213,7 @@ func (r *session) during(t *testing.T, run func() error) wire {
 	return w
 }
 
-// pluginsListed returns the folders of the skills that knack lists in the roots of a client's
+// pluginsListed returns the folders of the skills that knack list shows in the roots of a client's
 // plugins.
 func (r *session) pluginsListed(t *testing.T, label string) (folders []string) {
 	t.Helper()

@@ -13,18 +13,18 @@ import (
 	"sync"
 )
 
-// recorder is the program that a client starts instead of knack: the test binary under
-// another name. A file beside it has its settings, since clients pass on only a part of the
+// recorder is the program that a client starts instead of knack. It is the test binary under
+// another name. Its settings are in a file beside it, since clients pass on only a part of the
 // environment.
 type recorder struct {
 	Knack string // the program to start; empty for a ruler
 	Ruler string // the text of a ruler's instructions and descriptions
-	To    string // the file that gets one line of JSON for each line on the wire
+	To    string // the file to which it writes one line of JSON for each message
 }
 
-// line is one line on the wire.
+// line is one message between client and knack, or another line that was recorded.
 type line struct {
-	From string          `json:"from"` // "client", "knack", "stderr", or "start" for the arguments
+	From string          `json:"from"` // "client", "knack", "stderr", or "start" for the program's arguments
 	JSON json.RawMessage `json:"json,omitempty"`
 	Text string          `json:"text,omitempty"` // a line that is not JSON
 }
@@ -42,8 +42,8 @@ func sidecar() (recorder, bool) {
 	return r, err == nil && json.Unmarshal(data, &r) == nil
 }
 
-// run starts knack with the arguments of this process, passes every line through and
-// keeps it. It ends when knack ends.
+// run starts knack with the arguments of this process, and forwards and records every line. It ends
+// when knack ends.
 func (r recorder) run() int {
 	to, err := os.OpenFile(r.To, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -87,7 +87,7 @@ func trouble(err error) int {
 	return 3
 }
 
-// pass copies lines and keeps each.
+// pass forwards lines from src to dst and records each of them.
 func pass(from string, src io.Reader, dst io.Writer, write func(line)) {
 	for r := bufio.NewReader(src); ; {
 		text, err := r.ReadString('\n')
@@ -107,8 +107,8 @@ func pass(from string, src io.Reader, dst io.Writer, write func(line)) {
 	}
 }
 
-// ruled is the text of a ruler: the offsets of its own numbers, twelve between two
-// separators. It has no dots, with which clients mark cuts.
+// ruled returns the text of a ruler: numbers that are their own offsets in the text, twelve between
+// two separators. It contains no dots, since clients mark cuts with dots.
 func ruled(separator string) string {
 	var b strings.Builder
 	for b.Len() < 20_000 {
@@ -120,9 +120,8 @@ func ruled(separator string) string {
 	return b.String()
 }
 
-// rule is an MCP server that measures its client. Its instructions and descriptions are
-// one long text, and its tool skill answers with a text of as many bytes as its argument
-// says.
+// rule is an MCP server that measures its client. Its instructions and descriptions are one long
+// text. Its tool skill answers with a text whose number of bytes is the tool's argument.
 func rule(in io.Reader, out io.Writer, text string) int {
 	for r := bufio.NewReader(in); ; {
 		data, err := r.ReadBytes('\n')
@@ -149,7 +148,7 @@ func rule(in io.Reader, out io.Writer, text string) int {
 			answer["result"] = object{}
 		case "tools/list":
 			schema := object{"type": "object", "properties": object{"name": object{"type": "string"}}, "required": []string{"name"}}
-			// The second one is there because knack has it: see bare.
+			// The second tool makes the list resemble knack's: see bare.
 			answer["result"] = object{"tools": []object{
 				{"name": "skill", "description": "D: " + text, "annotations": object{"readOnlyHint": true}, "inputSchema": schema},
 				{"name": "read_file_in_skill", "description": "Nothing.", "annotations": object{"readOnlyHint": true}, "inputSchema": schema},

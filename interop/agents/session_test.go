@@ -14,19 +14,19 @@ import (
 	"github.com/knack-dev/knack/interop/agents/model"
 )
 
-// session is one run of a client in a home and a project of its own.
+// session is one run of a client, in its own home and project.
 type session struct {
 	agent                   agent
 	dir, home, project, tmp string
 	recorder                string // the program that the client starts instead of knack
 	wire                    string
 	model                   *model.Server
-	stdin                   string // of the next program, or empty for none
+	stdin                   string // the input of the next program, or empty for none
 	stdout, stderr          string
 }
 
-// open makes the folders, starts the model server and writes the client's settings. If
-// ruler is not empty, the client gets a ruler with that text instead of knack.
+// open makes the folders, starts the model server and writes the client's settings. If ruler is not
+// empty, the client will start a ruler with that text instead of knack.
 func open(a agent, scenario, ruler string, next func(model.Request) model.Reply) (*session, error) {
 	dir := filepath.Join(work, a.name, scenario)
 	r := &session{agent: a, dir: dir, home: filepath.Join(dir, "home"), project: filepath.Join(dir, "project"), tmp: filepath.Join(dir, "tmp"),
@@ -54,7 +54,7 @@ func open(a agent, scenario, ruler string, next func(model.Request) model.Reply)
 	return r, nil
 }
 
-// record puts the recorder where the client will find it.
+// record installs the recorder where the client will start it.
 func (r *session) record(ruler string) error {
 	binary, err := knack()
 	if err != nil {
@@ -84,9 +84,9 @@ func (r *session) record(ruler string) error {
 	return os.WriteFile(r.recorder, program, 0o755)
 }
 
-// connect has knack write the entry. A knack that is older than a flag says so with
-// status 2, and is asked without. For a client that knack connect does not know, it is written
-// as a person would.
+// connect makes knack connect add knack to the client's servers. A knack that is too old for a flag
+// exits with status 2, and is then run without the flag. For a client that knack connect does not
+// support, connect writes the entry as a person would.
 func (r *session) connect() error {
 	if r.agent.entry != nil {
 		return r.agent.entry(r)
@@ -121,7 +121,7 @@ func (r *session) settings(name string, v any) error {
 	return r.file(name, string(data)+"\n")
 }
 
-// client runs the client.
+// client runs the client with the given arguments.
 func (r *session) client(args ...string) error {
 	program, err := filepath.Abs(filepath.Join(r.agent.modules(), ".bin", r.agent.program))
 	if err != nil {
@@ -130,8 +130,8 @@ func (r *session) client(args ...string) error {
 	return r.start(program, args...)
 }
 
-// start runs a program in the project with an environment of its own. Every host but
-// this one is behind a proxy that refuses it.
+// start runs a program in the project, with its own environment. Every other host is behind a proxy
+// that refuses it.
 func (r *session) start(program string, args ...string) error {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), patience, fmt.Errorf("not done after %s", patience))
 	defer cancel()
@@ -169,7 +169,7 @@ func (r *session) start(program string, args ...string) error {
 // tail returns the end of a program's output.
 func tail(s string) string { return s[max(0, len(s)-3000):] }
 
-// close ends the model server and writes its requests to a file.
+// close ends the model server and writes its requests and the client's output to files.
 func (r *session) close() error {
 	r.model.Close()
 	var out bytes.Buffer

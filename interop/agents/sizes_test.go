@@ -17,17 +17,17 @@ import (
 	"github.com/knack-dev/knack/internal/test/corpus"
 )
 
-// counts are the numbers of skills in the table of sizes.
+// counts lists the numbers of skills in the table of sizes.
 var counts = []int{17, 100, 200, 2000}
 
-// chosenCount reports whether a number of skills is measured: any, or the numbers in
-// KNACK_AGENTS_SIZES.
+// chosenCount reports whether to measure with n skills. If KNACK_AGENTS_SIZES is set, it must
+// contain n.
 func chosenCount(n int) bool {
 	value := os.Getenv(sizesOf)
 	return value == "" || slices.Contains(strings.Split(value, ","), strconv.Itoa(n))
 }
 
-// testSizes sees how much of knack's list the model is shown at the start.
+// testSizes measures how much of knack's list the model sees at the start.
 func testSizes(t *testing.T, a agent, _ string) {
 	cells := []string{a.name}
 	for _, n := range counts {
@@ -50,7 +50,7 @@ func testSizes(t *testing.T, a agent, _ string) {
 	seen.cell(t, "sizes", cells...)
 }
 
-// testNative sees the client's own list of the same skills.
+// testNative measures the client's own list of the same skills.
 func testNative(t *testing.T, a agent, _ string) {
 	cells := []string{a.name + native}
 	for _, n := range counts {
@@ -71,7 +71,7 @@ func testNative(t *testing.T, a agent, _ string) {
 	seen.cell(t, "sizes", cells...)
 }
 
-// alone measures the client without knack.
+// alone runs the client without knack.
 func (r *session) alone(t *testing.T) {
 	t.Helper()
 	if err := r.client(r.agent.args(r, prompt)...); err != nil {
@@ -82,13 +82,13 @@ func (r *session) alone(t *testing.T) {
 	}
 }
 
-// size is the number of bytes of the first request, independent of the length of the session's
-// path.
+// size returns the number of bytes of the first request, without those of the path of the session's
+// folder.
 func (r *session) size() int {
 	return len(strings.ReplaceAll(string(r.model.Requests()[0].Raw), r.dir, ""))
 }
 
-// alone has the size of each client's first request without knack and without skills.
+// alone contains the size of each client's first request without knack and without skills.
 var alone = &baselines{sizes: map[string]int{}}
 
 type baselines struct {
@@ -112,8 +112,9 @@ func (b *baselines) size(t *testing.T, a agent) int {
 	return b.sizes[a.name]
 }
 
-// sample returns so many skills of the corpus: the skills of [repository] first, then the others
-// by a hash of their names. Beyond the corpus the same skills follow under other names.
+// sample returns n skills: first those of [repository], then others of the corpus, ordered by a
+// hash of their names. If the corpus has fewer than n, the same skills follow again under other
+// names.
 func sample(t *testing.T, n int) []listed {
 	t.Helper()
 	first, err := list(corpus.Dir(t, "skills", repository))
@@ -144,7 +145,7 @@ func sample(t *testing.T, n int) []listed {
 	return all[:n]
 }
 
-// writeSample writes skills with these names and descriptions below a folder.
+// writeSample writes skills with the names and descriptions of these skills below a folder.
 func writeSample(dir string, of []listed) error {
 	for _, s := range of {
 		description, err := json.Marshal(s.Description)
@@ -159,14 +160,14 @@ func writeSample(dir string, of []listed) error {
 	return nil
 }
 
-// shownList is the part of a list that a model sees.
+// shownList measures the part of a list that a model sees.
 type shownList struct {
 	names, described int
-	characters       int // of all descriptions together
-	bytes            int // that the list adds to the first request
+	characters       int // the characters of all descriptions together
+	bytes            int // the bytes that the list adds to the first request
 }
 
-// String is the cell of a table.
+// String returns the text for a cell of the table.
 func (s shownList) String() string {
 	each := ""
 	if s.described > 0 {
@@ -175,8 +176,8 @@ func (s shownList) String() string {
 	return fmt.Sprintf("%d/%d%s, %.1f kB", s.names, s.described, each, float64(s.bytes)/1000)
 }
 
-// check fails if a list of at most 200 skills has fewer descriptions, or shorter ones, than the
-// client has room for.
+// check fails the test if the model sees fewer or shorter descriptions than the client has room
+// for. It checks only lists of at most 200 skills.
 func (s shownList) check(t *testing.T, a agent, n int) {
 	t.Helper()
 	all := n * 95 / 100
@@ -191,11 +192,10 @@ func (s shownList) check(t *testing.T, a agent, n int) {
 	}
 }
 
-// minShown is the number of characters from which a description counts as shown.
+// minShown is the least number of characters with which a description counts as shown.
 const minShown = 25
 
-// measure counts the names in a text, and the characters of each description after its
-// name.
+// measure counts the names in a text, and the characters of the description after each name.
 func measure(text string, of []listed) (s shownList) {
 	lower := strings.ToLower(text)
 	for _, skill := range of {
@@ -225,19 +225,20 @@ func measure(text string, of []listed) (s shownList) {
 	return s
 }
 
-// bounded reports whether no longer name is at text[from:to].
+// bounded reports whether text[from:to] is a whole name, and not a part of a longer one.
 func bounded(text string, from, to int) bool {
 	word := func(c byte) bool { return c == '-' || c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' }
 	return (from == 0 || !word(text[from-1])) && (to == len(text) || !word(text[to]))
 }
 
-// openings is the number of bytes of a description that a list may leave out at its beginning.
+// openings bounds the bytes that a list may leave out at the beginning of a description.
 const openings = 100
 
-// begins returns how many characters of a description follow a name, not counting the marks or
-// tags that a list puts between the two. The description may lack words at its beginning.
+// begins returns how many characters of a description follow a name. It skips the marks or tags
+// that a list puts between the two. The list may leave out words at the beginning of the
+// description.
 func begins(behind, description string) (most int) {
-	for range 4 { // </name><description>, or the name of a key
+	for range 4 { // skips </name><description>, or a key's name
 		behind = strings.TrimLeftFunc(behind, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 		for from := 0; from < min(openings, len(description)); {
 			n := 0

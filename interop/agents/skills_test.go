@@ -15,8 +15,8 @@ import (
 	"unicode/utf8"
 )
 
-// repository is the repository of the corpus with 17 skills. Their names are unlike other
-// words, so that a name in a request can only be the skill's.
+// repository is a repository of the corpus with 17 skills. Their names are so unusual that a name
+// in a request can only be the skill's.
 const repository = "hashicorp+agent-skills"
 
 // listed is a skill that the model should see.
@@ -26,10 +26,10 @@ type listed struct {
 	File        string `json:"file"`
 }
 
-// builtin are the skills that every server has.
+// builtin lists the skills that every server has.
 var builtin = []listed{{Name: "engage"}, {Name: "write-a-skill"}}
 
-// list asks knack which skills are in a folder.
+// list returns the skills that knack finds in a folder.
 func list(dir string) ([]listed, error) {
 	binary, err := knack()
 	if err != nil {
@@ -46,19 +46,19 @@ func list(dir string) ([]listed, error) {
 	return v.Skills, nil
 }
 
-// long is the generated skill with long files.
+// long is the name of the generated skill with long files.
 const long = "long-read"
 
-// sizes are the sizes of the generated files, in thousands of bytes.
+// sizes lists the sizes of the generated files, in thousands of bytes.
 var sizes = []int{9, 20, 28, 40}
 
-// oneLine is the name of a generated file of 30 kB in one line.
+// oneLine is the name of a generated file that has 30 kB in a single line.
 const oneLine = "references/line.txt"
 
-// longFile is the name of a generated file.
+// longFile returns the name of a generated file.
 func longFile(thousands int) string { return fmt.Sprintf("references/%dk.md", thousands) }
 
-// lines makes a text of so many bytes, each line of which is found by its number.
+// lines returns a text of the given number of bytes. Each line contains its own number.
 func lines(head, of string, bytes int) string {
 	b := &strings.Builder{}
 	b.WriteString(head)
@@ -72,8 +72,7 @@ func lines(head, of string, bytes int) string {
 	return b.String()
 }
 
-// writeLong makes the skill with long files below a folder, and returns the texts by the
-// name of their file.
+// writeLong writes the skill with long files below a folder, and returns the texts by file name.
 func writeLong(dir string) (map[string]string, error) {
 	texts := map[string]string{
 		"SKILL.md": lines("---\nname: "+long+"\ndescription: Checks that long texts arrive whole.\n---\n", "SKILL.md", 40_000),
@@ -85,10 +84,11 @@ func writeLong(dir string) (map[string]string, error) {
 	return texts, write(filepath.Join(dir, long), texts)
 }
 
-// longText is the size from which a text of the corpus is long, in bytes.
+// longText is the least number of bytes of a text of the corpus that counts as long.
 const longText = 36_000
 
-// copyLong makes a skill with the long texts of a folder as its files, and returns them by name.
+// copyLong makes a skill whose files are the long texts of a folder, and returns the texts by file
+// name.
 func copyLong(from, to string) (map[string]string, error) {
 	texts := map[string]string{}
 	err := filepath.WalkDir(from, func(at string, d fs.DirEntry, err error) error {
@@ -123,25 +123,25 @@ func write(dir string, files map[string]string) error {
 	return nil
 }
 
-// places are the folders below a home or a project in which clients keep skills.
+// places lists the folders below a home or a project in which clients keep skills.
 var places = []string{
 	".agent/skills", ".agents/skills", ".claude/skills", ".codex/skills", ".gemini/skills", ".cursor/skills", ".github/skills", ".copilot/skills",
 	".opencode/skills", ".config/opencode/skills", ".qwen/skills", ".cline/skills", ".continue/skills", ".goose/skills", ".windsurf/skills",
 	".kilo/skills", ".kimi-code/skills", ".pi/agent/skills",
 }
 
-// kept is a skill in one of the layouts' places.
+// kept is a skill that writeEverywhere or writeLayouts writes.
 type kept struct {
 	name, description string
-	where, place      string // "user" or "project", and one of places; "" for a skill of the layouts
+	where, place      string // "user" or "project", and an element of places; "" for a skill of the layouts
 }
 
-// layouts are the places of a project with skills in unusual forms: a link to a folder elsewhere,
-// a copy of one that knack finds first, and one folder deeper. Each client reads one of the
-// places.
+// layouts lists the places of a project that get skills in unusual forms: a link to a folder
+// elsewhere, a copy of a skill that knack finds first, and a skill one folder deeper. Each client
+// reads one of the places.
 var layouts = []string{".agents/skills", ".claude/skills"}
 
-// writeLayouts puts the skills of the layouts into a project.
+// writeLayouts writes the skills of the layouts into a project.
 func writeLayouts(project string) (all []kept, err error) {
 	for _, place := range layouts {
 		dir, word := filepath.Join(project, filepath.FromSlash(place)), strings.Trim(path.Dir(place), ".")
@@ -167,7 +167,7 @@ func writeLayouts(project string) (all []kept, err error) {
 	return all, nil
 }
 
-// writeEverywhere puts a skill into each of the places.
+// writeEverywhere writes a skill into each of the places.
 func writeEverywhere(home, project string) (all []kept, err error) {
 	for _, place := range places {
 		for where, dir := range map[string]string{"user": home, "project": project} {
@@ -189,7 +189,7 @@ func writeEverywhere(home, project string) (all []kept, err error) {
 	return all, nil
 }
 
-// known are the names of the skills that knack lists where no root is excluded.
+// known returns the names of the skills that knack lists when no root is excluded.
 func (r *session) known() (names []string, err error) {
 	binary, err := knack()
 	if err != nil {

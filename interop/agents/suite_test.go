@@ -10,13 +10,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// These tests are of the suite itself. They need no client and always run.
+// These tests test the suite itself. They need no client and always run.
 
-// TestArrived checks that whole, quoted, cut and missing texts are distinguished.
+// TestArrived checks that arrived distinguishes whole, quoted, cut and missing texts.
 func TestArrived(t *testing.T) {
 	text := lines("\"A heading\" <here> & there\n", "a text", 3000)
 	half := strings.LastIndex(text[:1500], "\n") + 1
-	asJSON := strings.NewReplacer("\n", `\n`, `"`, `\"`) // as clients write it, with < and & as they are
+	asJSON := strings.NewReplacer("\n", `\n`, `"`, `\"`) // as clients write it, with < and & unescaped
 	quote := func(s string) string { return `[{"type":"text","text":"` + asJSON.Replace(s) + `"}]` }
 	tests := []struct {
 		answers []string
@@ -27,7 +27,7 @@ func TestArrived(t *testing.T) {
 		{[]string{strings.TrimRight(text, "\n")}, "whole"},
 		{[]string{quote("Loading: x\n" + text)}, "whole, as JSON"},
 		{[]string{text[:half] + "to read on …", text[half:]}, "in 2 parts"},
-		{[]string{text[:half-20] + "to read on …", text[half-20:]}, "in 2 parts"}, // within a line
+		{[]string{text[:half-20] + "to read on …", text[half-20:]}, "in 2 parts"}, // cut within a line
 		{[]string{quote(text[:half] + "to read on …"), quote(text[half:])}, "in 2 parts"},
 		{[]string{text[:half] + "…", text[half+100:]}, "cut"},
 		{[]string{text[half:], text[:half]}, "cut"},
@@ -42,7 +42,7 @@ func TestArrived(t *testing.T) {
 	}
 }
 
-// TestCheckLine: checkLine requires the names that fit, and topics in their order.
+// TestCheckLine checks that checkLine requires the names that fit, and topics in the right order.
 func TestCheckLine(t *testing.T) {
 	var of []listed
 	for _, name := range []string{"git", "tar", "azure-storage-blobs-and-containers-of-all-kinds", "azure-storage-queue", "azure-monitor", strings.Repeat("long-", 30) + "name", strings.Repeat("much-", 30) + "name"} {
@@ -61,8 +61,8 @@ func TestCheckLine(t *testing.T) {
 	}
 }
 
-// TestDocument: the document has a row for every client in every table, and no row for an
-// unknown client. The page about connecting has each client's command.
+// TestDocument checks that the document has a row for every client in every table, and no row for
+// an unknown client. It also checks that the page about connecting has each client's command.
 func TestDocument(t *testing.T) {
 	text, err := os.ReadFile("../../doc/clients.md")
 	if err != nil {
@@ -84,7 +84,7 @@ func TestDocument(t *testing.T) {
 			name, _, _ := strings.Cut(strings.TrimPrefix(row, "| "), " |")
 			got = append(got, name)
 		}
-		if table == "sizes" { // a client's own list is below it
+		if table == "sizes" { // a client's own list has a row below the client's
 			slices.Sort(got)
 			slices.Sort(want)
 		}
@@ -97,7 +97,7 @@ func TestDocument(t *testing.T) {
 	}
 	for _, a := range agents {
 		if a.id == "" {
-			continue // written by hand
+			continue // its entry is written by hand
 		}
 		command := "| `" + strings.Join(append([]string{"knack connect", a.id, "--write"}, a.flags...), " ") + "`"
 		if !strings.Contains(string(text), command) {
@@ -106,8 +106,8 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestMeasure counts the names and the shown characters of descriptions in several forms of
-// lists.
+// TestMeasure checks that measure counts the names and the characters of descriptions in several
+// forms of lists.
 func TestMeasure(t *testing.T) {
 	of := []listed{{Name: "pdf", Description: "When the user wants to fill in forms, merge files or read tables."}, {Name: "pdf-forms", Description: "Writes <b> & reads short texts."}}
 	for text, want := range map[string]shownList{
@@ -125,7 +125,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestUpdateKeeps: rows and cells that a run does not measure stay in the document.
+// TestUpdateKeeps checks that the rows and cells that a run does not measure stay in the document.
 func TestUpdateKeeps(t *testing.T) {
 	was, given, text := *document, *update, "<!-- sizes: written by make agents -->\n| client | 17 | 50 |\n| --- | --- | --- |\n| Codex | a | b |\n| Codex, own list | c | d |\n| Kilo | e | f |\n<!-- end of sizes -->\n"
 	*document, *update = filepath.Join(t.TempDir(), "clients.md"), true
@@ -137,13 +137,13 @@ func TestUpdateKeeps(t *testing.T) {
 	for _, name := range []string{"Codex", "Codex, own list", "Kilo"} {
 		r.begin("sizes", name)
 	}
-	r.skip("sizes", "Codex, own list") // as without a corpus
+	r.skip("sizes", "Codex, own list") // as it happens without a corpus
 	r.cell(t, "sizes", "Codex", "", "B")
 	if err := r.close(); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(*document)
-	want := strings.NewReplacer("| b |", "| B |", "| Kilo | e | f |\n", "").Replace(text) // Kilo was run, and saw nothing
+	want := strings.NewReplacer("| b |", "| B |", "| Kilo | e | f |\n", "").Replace(text) // Kilo was run, without a result
 	if diff := cmp.Diff(want, string(got)); err != nil || diff != "" {
 		t.Errorf("%v, %s", err, diff)
 	}

@@ -12,11 +12,12 @@ import (
 
 var update = flag.Bool("update", false, "write what was seen into the document")
 
-// document is where the tables are: doc/clients.md, or another file to compare with.
+// document is the path of the file with the tables: doc/clients.md, or another file to compare
+// with.
 var document = flag.String("document", "../../doc/clients.md", "the document with the tables")
 
-// record has the results of a run: the rows of each table by the client, which is a row's
-// first cell. A table is in the document between two comments with its name.
+// record contains the results of a run: for each table, the rows by client, which is the first cell
+// of a row. In the document, each table stands between two comments with the table's name.
 type record struct {
 	sync.Mutex
 	rows map[string]map[string]string
@@ -24,8 +25,8 @@ type record struct {
 
 var seen = &record{rows: map[string]map[string]string{}}
 
-// begin notes that a row is being measured: with -update the old row is dropped even if
-// the measurement fails.
+// begin records that a row is being measured. With -update, the old row is removed even if the
+// measurement fails.
 func (r *record) begin(table, client string) {
 	r.Lock()
 	defer r.Unlock()
@@ -35,15 +36,15 @@ func (r *record) begin(table, client string) {
 	r.rows[table][client] = ""
 }
 
-// skip notes that a row was not measured: the old one stays.
+// skip records that a row was not measured, so that the old row stays.
 func (r *record) skip(table, client string) {
 	r.Lock()
 	defer r.Unlock()
 	delete(r.rows[table], client)
 }
 
-// cell notes one row, and fails where the document has another. An empty cell was not measured:
-// the document's stays.
+// cell records one row. It fails the test if the document has a different row. An empty cell was
+// not measured, so the document's cell stays.
 func (r *record) cell(t *testing.T, table string, cells ...string) {
 	t.Helper()
 	for i, c := range cells {
@@ -75,7 +76,7 @@ func (r *record) cell(t *testing.T, table string, cells ...string) {
 	}
 }
 
-// close writes the rows with -update. Rows of clients that did not run stay.
+// close writes the rows into the document if -update is set. Rows of clients that did not run stay.
 func (r *record) close() error {
 	if !*update || len(r.rows) == 0 {
 		return nil
@@ -95,7 +96,8 @@ func (r *record) close() error {
 	return os.WriteFile(*document, []byte(text), 0o644)
 }
 
-// merge puts rows into a table in the order of the clients. An empty row is removed.
+// merge replaces the rows of a table, and returns them in the order of the clients. An empty row
+// removes the old one.
 func merge(old string, rows map[string]string) string {
 	head := strings.SplitN(old, "\n", 3)
 	all := map[string]string{}
@@ -118,10 +120,10 @@ func merge(old string, rows map[string]string) string {
 	return out
 }
 
-// native follows the client's name in a row about its own list of skills.
+// native is the text after the client's name in a row about the client's own list of skills.
 const native = ", own list"
 
-// section cuts a document at one table.
+// section cuts a document into the parts before, in and after one table.
 func section(text, table string) (before, rows, after string, err error) {
 	begin, end := "<!-- "+table+": written by make agents -->\n", "<!-- end of "+table+" -->"
 	head, rest, ok := strings.Cut(text, begin)

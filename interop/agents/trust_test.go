@@ -7,12 +7,13 @@ import (
 	"testing"
 )
 
-// trusting has the clients that call knack's tools in a headless run after knack connect --trust. The
-// value is an argument in place of --allow-all-tools, for a client without a file that allows tools.
+// trusting lists the clients that call knack's tools in a headless run after knack connect --trust.
+// The value is the argument that replaces --allow-all-tools, for a client without a file that
+// allows tools.
 var trusting = map[string]string{"Claude Code": "", "Codex": "", "Gemini CLI": "", "OpenCode": "", "Qwen Code": "", "Copilot CLI": "--allow-tool=knack"}
 
-// TestTrust connects each client with --trust alone, and runs it without a person: its model's call of
-// skill gets the skill. Without --trust Claude Code refuses the call.
+// TestTrust connects each client with --trust alone, and runs it without a person. It checks that
+// the model gets the skill that it loads, and that without --trust Claude Code refuses the call.
 func TestTrust(t *testing.T) {
 	value := os.Getenv(which)
 	if value == "" {
@@ -31,7 +32,7 @@ func TestTrust(t *testing.T) {
 			t.Parallel()
 			a.flags = []string{"--trust"}
 			if a.id == "claude-code" {
-				a.prepare = nil // it allows the tools
+				a.prepare = nil // the prepared settings allow the tools
 			}
 			args := a.args
 			a.args = func(r *session, prompt string) []string {
@@ -56,10 +57,10 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// inSkill is a part of the built-in skill write-a-skill.
+// inSkill is a phrase in the built-in skill write-a-skill.
 const inSkill = "Name one kind of task"
 
-// headless runs a client whose model calls skill once, and returns what the model got.
+// headless runs a client whose model calls skill once, and returns the answer that the model gets.
 func (a agent) headless(t *testing.T, scenario string) string {
 	t.Helper()
 	load := &step{tool: "skill", args: object{"name": "write-a-skill"}}

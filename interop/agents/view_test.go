@@ -15,11 +15,11 @@ import (
 
 // wire is the recorded traffic between knack and a client.
 type wire struct {
-	starts       int    // of knack
-	client       string // name and version, as the client gives them
+	starts       int    // how often knack was started
+	client       string // the client's name and version, as it reports them
 	protocol     string
 	instructions string
-	tools        map[string]string // description by name
+	tools        map[string]string // from name to description
 }
 
 // read reads the recordings of all servers that the client started.
@@ -81,14 +81,14 @@ type info struct{ Name, Version string }
 
 // view is the content of the model's first request.
 type view struct {
-	all, messages string // as [model.Request.Text] has it, in plain words
-	foreign       string // without text from knack
-	ours          string // text from knack
-	instructions  int    // characters of knack's instructions
-	described     bool   // knack's tool skill is described
+	all, messages string // the result of [model.Request.Text] or Messages, after plain
+	foreign       string // all without the text from knack
+	ours          string // the text from knack
+	instructions  int    // the number of characters of knack's instructions
+	described     bool   // whether the model sees knack's tool skill
 }
 
-// look reads the first request.
+// look analyses the model's first request.
 func look(req model.Request, w wire) view {
 	v := view{all: plain(req.Text()), messages: plain(req.Messages())}
 	v.foreign = v.all
@@ -112,14 +112,14 @@ func look(req model.Request, w wire) view {
 func prefixOf(text, of string) string {
 	n := sort.Search(len(of), func(n int) bool { return !strings.Contains(text, of[:n+1]) })
 	if n < min(20, len(of)) {
-		return "" // a word that is there anyway
+		return "" // so short a match can be a coincidence
 	}
 	return of[:n]
 }
 
 var space = regexp.MustCompile(`\s+`)
 
-// plain takes escapes and line ends away, so that a text is found in any wrapping.
+// plain removes escapes and joins lines, so that a text is found in any wrapping.
 func plain(s string) string { return space.ReplaceAllString(html.UnescapeString(s), " ") }
 
 // names returns the names of the skills in a text.
@@ -132,8 +132,8 @@ func names(text string, of []listed) (out []string) {
 	return out
 }
 
-// descriptions returns the names of the skills whose description is in a text, or at least
-// its first 40 characters.
+// descriptions returns the names of the skills whose descriptions a text contains, or at least
+// their first 40 characters.
 func descriptions(text string, of []listed) (out []string) {
 	for _, s := range of {
 		d := []rune(plain(s.Description))
@@ -144,13 +144,13 @@ func descriptions(text string, of []listed) (out []string) {
 	return out
 }
 
-// arrival is how a text came to the model.
+// arrival describes how a text reached the model.
 type arrival struct {
-	parts    int  // calls it took
-	complete bool // all of it came, one part behind the other
-	plain    bool // the first answer has it whole, character by character
-	quoted   bool // the same, as a string of JSON
-	first    int  // bytes of it at the beginning of the first answer
+	parts    int  // the number of calls
+	complete bool // the parts join to the whole text
+	plain    bool // the first answer contains the whole text, unchanged
+	quoted   bool // the first answer contains the whole text as a JSON string
+	first    int  // the number of its bytes at the beginning of the first answer
 }
 
 // arrived compares the received text with the expected one.
@@ -164,7 +164,7 @@ func (s *step) arrived() arrival {
 		rest := form
 		for i, answer := range s.answers {
 			part := prefixOf(answer, rest)
-			// A client may have trimmed the line end.
+			// The client may have trimmed the line end.
 			rest = strings.TrimLeft(strings.TrimPrefix(rest[len(part):], `\n`), "\n")
 			if i == 0 {
 				a.first = max(a.first, len(part))
@@ -186,7 +186,7 @@ func quoted(s string) string {
 	return b.String()[1 : b.Len()-2]
 }
 
-// String is the cell of a table.
+// String returns the text for a cell of the table.
 func (a arrival) String() string {
 	switch {
 	case a.parts == 0:

@@ -1,6 +1,6 @@
-// Package model is a model server that follows a script. It answers in the forms of four
-// vendors, streamed as each of them streams, and keeps every request, so that a test sees
-// exactly what a model would see.
+// Package model is a model server that follows a script. It answers in the formats of four vendors,
+// and streams each format as its vendor does. It records every request, so that a test sees exactly
+// what a model would see.
 package model
 
 import (
@@ -23,13 +23,14 @@ type Reply struct {
 type Call struct {
 	ID        string // chosen by the server
 	Name      string
-	Namespace string // of the tool, only in Responses
+	Namespace string // the tool's namespace; only in Responses
 	Kind      Kind
-	Args      map[string]any // of a tool that takes JSON
-	Input     string         // of a tool that takes text
+	Args      map[string]any // for a tool that takes JSON
+	Input     string         // for a tool that takes text
 }
 
-// Kind says which kind of item a call is in Responses. The other forms have one.
+// Kind is the kind of item that represents a call in Responses. The other formats have only one
+// kind.
 type Kind string
 
 // The kinds of calls.
@@ -39,10 +40,10 @@ const (
 	ToolSearch Kind = "tool_search_call"
 )
 
-// Server answers each request that offers tools with the reply of Next. A request without
-// tools is a client's own errand, a title for example, and gets a fixed text.
+// Server answers each request that offers tools with the reply of Next. A request without tools is
+// an errand of the client's own, such as asking for a title, and gets a fixed text.
 type Server struct {
-	// Next chooses the reply. Calls of it never overlap.
+	// Next chooses the reply. Its calls never overlap.
 	Next func(Request) Reply
 
 	mu       sync.Mutex
@@ -67,26 +68,26 @@ func (s *Server) Start() error {
 // Close ends the server and its connections.
 func (s *Server) Close() { _ = s.http.Close() }
 
-// URL is the server's address, without a slash at its end.
+// URL returns the server's address, without a trailing slash.
 func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
 
-// Requests returns the requests with tools, in their order.
+// Requests returns the requests that offered tools, in order.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.requests...)
 }
 
-// Errands returns the client's other requests: a line for each request, and one "CONNECT
-// host" for each host that it wanted to reach through the proxy.
+// Errands returns the client's other requests, one line each. A line "CONNECT host" stands for a
+// host that the client tried to reach through the proxy.
 func (s *Server) Errands() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.errands...)
 }
 
-// ServeHTTP answers a model's request by the end of its path, so that a client may
-// put any prefix before it. As a proxy it refuses every host.
+// ServeHTTP answers a request according to the end of its path, so that a client may add any
+// prefix. As a proxy it refuses every host.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -121,8 +122,8 @@ func (s *Server) errand(line string) {
 	s.errands = append(s.errands, line)
 }
 
-// reply keeps a request and asks the script. It also numbers the turn, since clients
-// put answers with one id together.
+// reply records a request and returns the script's reply. It also numbers the turns, since clients
+// merge answers that have the same id.
 func (s *Server) reply(req Request, path string) (out Reply, turn int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +140,7 @@ func (s *Server) reply(req Request, path string) (out Reply, turn int) {
 	return out, s.turns
 }
 
-// apiOf tells the form by the path.
+// apiOf returns the format for a path.
 func apiOf(path string) (API, bool) {
 	switch {
 	case strings.HasSuffix(path, "/chat/completions"):
@@ -154,7 +155,7 @@ func apiOf(path string) (API, bool) {
 	return "", false
 }
 
-// other answers the requests of clients beside a model's turn.
+// other answers requests that are not for a turn of the model.
 func other(w http.ResponseWriter, r *http.Request) {
 	var out any
 	switch {

@@ -12,14 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// vendors has for each of the four vendors' APIs the path of a turn, a request with one
-// tool and one result, and the end of its stream.
+// vendors lists the four vendors' APIs, each with the path of a turn, a request with one tool and
+// one result, and a function that reads the stream.
 var vendors = []struct {
 	api  API
 	path string
-	// ask is a request; RESULT stands where the client puts the answer of call_0001.
+	// ask is a request. RESULT stands in place of the result of call_0001.
 	ask string
-	// read puts the events of a stream together: the text, or the name and arguments of
+	// read assembles the events of a stream. It returns the text, or the name and the arguments of
 	// the call.
 	read func(events []object) (text, name, args string)
 }{
@@ -43,8 +43,8 @@ var vendors = []struct {
 
 type object = map[string]any
 
-// TestVendors: each vendor's request is read, and a text and a call are assembled from
-// the parts of its stream.
+// TestVendors checks that the server reads each vendor's request, and that a text and a call can be
+// assembled from its stream.
 func TestVendors(t *testing.T) {
 	for _, v := range vendors {
 		t.Run(string(v.api), func(t *testing.T) {
@@ -163,14 +163,14 @@ func readGenerate(events []object) (said, name, args string) {
 	return said, name, args
 }
 
-// TestDeferred: a tool that is deferred is hidden until a search has found it.
+// TestDeferred checks that a deferred tool is hidden until a search has found it.
 func TestDeferred(t *testing.T) {
 	tests := []struct {
 		name string
 		api  API
 		body string
 		want []string
-		seen bool // the text HIDDEN
+		seen bool // whether the text HIDDEN is visible
 	}{
 		{"Messages, before", Messages, `{"tools":[{"name":"ToolSearch"},{"name":"mcp__knack__skill","description":"HIDDEN","defer_loading":true}],"messages":[]}`,
 			[]string{"ToolSearch"}, false},
@@ -204,8 +204,8 @@ func TestDeferred(t *testing.T) {
 	}
 }
 
-// TestErrands: a request without tools gets a fixed text and uses no turn of the script;
-// as a proxy the server forwards no request, and records the host.
+// TestErrands checks that a request without tools gets a fixed text and uses no turn of the script.
+// As a proxy, the server must forward no request, and record the host.
 func TestErrands(t *testing.T) {
 	s := &Server{Next: func(Request) Reply { t.Error("the script was asked"); return Reply{} }}
 	if err := s.Start(); err != nil {

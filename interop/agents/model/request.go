@@ -11,7 +11,7 @@ import (
 // API is one vendor's format of requests and answers.
 type API string
 
-// The forms.
+// The formats.
 const (
 	Chat      API = "Chat Completions"
 	Responses API = "Responses"
@@ -25,8 +25,8 @@ type Request struct {
 	Model  string
 	Header http.Header
 	Raw    []byte
-	// Tools are the tools that the model is shown. A tool whose loading is deferred is
-	// not among them.
+	// Tools lists the tools that the model sees. It does not include tools whose loading is
+	// deferred.
 	Tools  []Tool
 	stream bool
 	body   map[string]any
@@ -49,7 +49,7 @@ func parse(api API, data []byte) (Request, error) {
 	reveal(r.body)
 	r.Tools = tools(r.body["tools"], "")
 	if api == Responses {
-		// Tools that a search found are in its answer.
+		// A search returns the tools that it found in its result.
 		for _, item := range list(r.body["input"]) {
 			if m := objectOf(item); text(m["type"]) == "tool_search_output" || text(m["type"]) == "additional_tools" {
 				r.Tools = append(r.Tools, tools(m["tools"], "")...)
@@ -59,9 +59,9 @@ func parse(api API, data []byte) (Request, error) {
 	return r, nil
 }
 
-// reveal takes the mark of deferral from the tools that a search has found. In Messages
-// the answer holds references, and the vendor's server puts the tools in their place; in
-// Responses it holds the tools.
+// reveal removes the mark of deferral from the tools that a search has found. In Messages, the
+// search's result contains references, which the vendor's server replaces with the tools. In
+// Responses, it contains the tools.
 func reveal(body map[string]any) {
 	found := map[string]bool{}
 	var walk func(v any, inside bool)
@@ -91,8 +91,8 @@ func reveal(body map[string]any) {
 	}
 }
 
-// tools reads the forms of all vendors, which have no key in common that differs in
-// meaning.
+// tools reads the tools in the formats of all vendors. A key that several formats share means the
+// same in each.
 func tools(v any, namespace string) (out []Tool) {
 	for _, item := range list(v) {
 		m := objectOf(item)
@@ -116,16 +116,17 @@ func tools(v any, namespace string) (out []Tool) {
 	return out
 }
 
-// Text is every string in the request that the model reads, on separate lines:
-// instructions, messages, and the tools that it is shown.
+// Text returns every string in the request that the model reads, on separate lines: instructions,
+// messages, and visible tools.
 func (r Request) Text() string { return strings.Join(shown(r.body, nil), "\n") }
 
-// Messages is [Request.Text] without the tools.
+// Messages returns the same as [Request.Text], but without the tools.
 func (r Request) Messages() string {
 	return strings.Join(shown(r.body, func(key string) bool { return key == "tools" }), "\n")
 }
 
-// shown collects the strings of a value in the order of its keys.
+// shown returns the strings in a value, in the order of its keys. It leaves out the keys for which
+// skip returns true.
 func shown(v any, skip func(key string) bool) (out []string) {
 	switch v := v.(type) {
 	case string:
@@ -152,8 +153,8 @@ func shown(v any, skip func(key string) bool) (out []string) {
 	return out
 }
 
-// Result returns the result of a call that the client sent, and whether there is one. If
-// the client sent no id, it is the last result.
+// Result returns the result of a call that the client sent, and whether there is one. If the client
+// sends no ids, Result returns the last result.
 func (r Request) Result(id string) (string, bool) {
 	var found, last []string
 	var walk func(v any)
@@ -184,7 +185,7 @@ func (r Request) Result(id string) (string, bool) {
 	return strings.Join(found, "\n"), found != nil
 }
 
-// result reads one item that answers a call.
+// result reads an item that contains the result of a call.
 func result(m map[string]any) (id, content string, ok bool) {
 	if f := objectOf(m["functionResponse"]); f != nil {
 		return text(f["id"]), strings.Join(texts(f["response"]), "\n"), true
@@ -204,7 +205,7 @@ func result(m map[string]any) (id, content string, ok bool) {
 	return "", "", false
 }
 
-// texts are the strings of a result without the names of its parts' types.
+// texts returns the strings of a result without the type names of its parts.
 func texts(v any) []string { return shown(v, func(key string) bool { return key == "type" }) }
 
 func list(v any) []any {

@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// answer writes one turn in a vendor's format.
+// answer writes the reply of one turn in a vendor's format.
 type answer struct {
 	w      http.ResponseWriter
 	stream bool
@@ -14,18 +14,18 @@ type answer struct {
 	turn   int
 }
 
-// id makes an id that no other turn has.
+// id returns an id that is unique to the turn.
 func (a *answer) id(kind string) string { return fmt.Sprintf("%s_%04d", kind, a.turn) }
 
 var writers = map[API]func(*answer, Reply){Chat: chat, Responses: responses, Messages: messages, Generate: generate}
 
 type fields = map[string]any
 
-// event sends one server-sent event and delivers it at once.
+// event sends one server-sent event and flushes it immediately.
 func (a *answer) event(name string, v any) {
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // the values are ours
+		panic(err) // these values can always be encoded
 	}
 	a.w.Header().Set("Content-Type", "text/event-stream")
 	if name != "" {
@@ -42,7 +42,7 @@ func (a *answer) whole(v any) {
 	_ = json.NewEncoder(a.w).Encode(v)
 }
 
-// halves cuts a text in two, so that a client has to put the parts together.
+// halves cuts a text in two, so that a client has to join the parts.
 func halves(s string) [2]string { return [2]string{s[:len(s)/2], s[len(s)/2:]} }
 
 func arguments(c *Call) string {
@@ -51,12 +51,12 @@ func arguments(c *Call) string {
 	}
 	data, err := json.Marshal(c.Args)
 	if err != nil {
-		panic(err) // as above
+		panic(err) // these values can always be encoded
 	}
 	return string(data)
 }
 
-// chat is https://platform.openai.com/docs/api-reference/chat-streaming.
+// chat implements https://platform.openai.com/docs/api-reference/chat-streaming.
 func chat(a *answer, r Reply) {
 	id := a.id("chatcmpl")
 	usage := fields{"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
@@ -93,7 +93,7 @@ func chat(a *answer, r Reply) {
 	fmt.Fprint(a.w, "data: [DONE]\n\n")
 }
 
-// messages is https://docs.claude.com/en/docs/build-with-claude/streaming.
+// messages implements https://docs.claude.com/en/docs/build-with-claude/streaming.
 func messages(a *answer, r Reply) {
 	block, reason := fields{"type": "text", "text": r.Text}, "end_turn"
 	if r.Call != nil {
@@ -122,7 +122,7 @@ func messages(a *answer, r Reply) {
 	a.event("message_stop", fields{"type": "message_stop"})
 }
 
-// generate is https://ai.google.dev/api/generate-content.
+// generate implements https://ai.google.dev/api/generate-content.
 func generate(a *answer, r Reply) {
 	part := fields{"text": r.Text}
 	if r.Call != nil {
@@ -136,7 +136,7 @@ func generate(a *answer, r Reply) {
 		"usageMetadata": fields{"promptTokenCount": 100, "candidatesTokenCount": 10, "totalTokenCount": 110}, "modelVersion": a.model})
 }
 
-// responses is https://platform.openai.com/docs/api-reference/responses-streaming.
+// responses implements https://platform.openai.com/docs/api-reference/responses-streaming.
 func responses(a *answer, r Reply) {
 	item := a.item(r)
 	response := fields{"id": a.id("resp"), "object": "response", "created_at": 1, "model": a.model, "status": "completed", "output": []any{item},
