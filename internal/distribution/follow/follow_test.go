@@ -33,7 +33,7 @@ type world struct {
 	dir    string // of the store
 	store  *store.Store
 	source follow.Source
-	jump   atomic.Int64 // of the clock on the wall, in nanoseconds
+	jump   atomic.Int64 // offset of the wall clock, in nanoseconds
 	begun  time.Time
 	admit  func(store.Release) error
 	trusts func(signer string) bool
@@ -41,15 +41,15 @@ type world struct {
 	mu     sync.Mutex
 	tag    store.Release // the release that the source has
 	old    store.Release // the release before
-	err    error         // why it does not answer
-	refuse error         // why it cannot be pulled
-	lost   string        // a revision that it no longer has
-	slow   time.Duration // that a pull takes
-	hang   time.Duration // how long the source does not answer
-	polls  []string      // moments, as seconds since the start
+	err    error         // why the source does not answer
+	refuse error         // why the release cannot be pulled
+	lost   string        // a revision that the source no longer has
+	slow   time.Duration // the duration of a pull
+	hang   time.Duration // the time without an answer
+	polls  []string      // times of polls, as seconds since the start
 	pulls  int
 	looks  int
-	served []string // versions, with their moments
+	served []string // served versions, with their times
 	events []string
 	lacks  []string // reported by the follower
 	log    bytes.Buffer

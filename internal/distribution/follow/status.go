@@ -68,13 +68,13 @@ type Status struct {
 
 	// Counters since the start.
 	Polls       map[Outcome]uint64
-	Pulls       uint64        // that ended with a release
+	Pulls       uint64        // pulls that ended with a release
 	PullTime    time.Duration // in total
 	LastPull    time.Duration
-	Bytes       uint64 // that were fetched
+	Bytes       uint64 // bytes that were fetched
 	Swaps       uint64
-	Damaged     uint64             // skills of the store that were found damaged
-	RefusedEach map[Refusal]uint64 // releases that were refused, each once
+	Damaged     uint64             // damaged skills that were found in the store
+	RefusedEach map[Refusal]uint64 // refused releases, each counted once
 }
 
 // Action is the kind of an [Event].
@@ -96,7 +96,7 @@ type Event struct {
 	Name, From              string // as in [Status]
 	Release, Before         string // digests: of the release, and of the previously served one
 	Version, Signer         string // of the release
-	Added, Changed, Removed int    // skills, of a swap
+	Added, Changed, Removed int    // the numbers of skills that a swap changes
 	Refusal                 Refusal
 	Reason                  string // of a refusal or a damage
 }
