@@ -53,7 +53,7 @@ func (c *Client) try(ctx context.Context, f func() (further bool, err error)) er
 		}
 		var network net.Error
 		if errors.As(err, &network) && network.Timeout() {
-			n += 2 // it has already taken half a minute
+			n += 2 // a timeout has already taken half a minute
 		}
 		var again *temporary
 		if err == nil || ctx.Err() != nil {

@@ -37,7 +37,7 @@ func (e *realmError) Unwrap() error { return e.err }
 // authorizations has the authorization headers of requests, and the running sign-ins.
 type authorizations struct {
 	mu    sync.Mutex
-	basic string                    // for all scopes, once the registry asked for it
+	basic string                    // the header for all scopes, after the registry asked for it
 	given map[string]*authorization // by the requested scopes
 	asked map[string]*asking        // by the requested and the challenge's scopes
 }
