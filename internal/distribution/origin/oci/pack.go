@@ -85,7 +85,7 @@ func (l *library) Unpack(ctx context.Context, p origin.Pack, moved func(n int64)
 // other. It is only known at the end of the pack which of the files belong to skills.
 type unpacked struct {
 	files   origin.Spool
-	out     *bufio.Writer // to files without their ReadFrom: most files are smaller than the buffer
+	out     *bufio.Writer // hides the ReadFrom of files, which would bypass this buffer
 	entries []origin.Node
 	starts  []int64 // the offset of each entry's bytes
 	size    int64

@@ -44,9 +44,9 @@ func TestUnreadableSignature(t *testing.T) {
 	}
 	good := of(string(bundle), int64(len(bundle)))
 	for name, c := range map[string]struct {
-		manifest string // of the signature that cannot be read
-		older    string // the same signature in cosign's older form
-		entry    string // of the list, instead of the manifest's
+		manifest string // the manifest of the unreadable signature
+		older    string // the unreadable signature in cosign's older form
+		entry    string // the entry in the list of referrers, if the manifest's own is not used
 		want     string
 	}{
 		"no JSON":          {manifest: "{", want: "has a signature that is not JSON as bundles have it"},
