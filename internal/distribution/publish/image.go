@@ -69,7 +69,7 @@ type rootFS struct {
 // last is the release of a tag before this push.
 type last struct {
 	packs  int                            // 0 if unknown
-	layers map[string]registry.Descriptor // by the digest of the tar, as claimed by the release
+	layers map[string]registry.Descriptor // by the digest of the tar that the release states
 }
 
 // maxConfig bounds the configuration of an image.
