@@ -54,8 +54,8 @@ type Source struct {
 	mu      sync.Mutex
 	release string         // the digest of the served release
 	lack    error          // why there is no release, after a first attempt
-	members []store.Member // of a release that was not scanned yet, or nil
-	placed  []*placedSkill // of the last scan, by path
+	members []store.Member // the members of a release that was not scanned yet, or nil
+	placed  []*placedSkill // the skills of the last scan, by path
 	scan    skill.Scan     // the last one; its version is 0 if it is outdated
 	damaged map[skill.Digest]bool
 
