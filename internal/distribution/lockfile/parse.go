@@ -46,7 +46,7 @@ var form = jsonfile.Options{
 // reader reads a lock.
 type reader struct {
 	*jsonfile.Reader
-	paths map[string]int // of the files of the entry: their offsets, by folded path
+	paths map[string]int // offsets of the current entry's files, by folded path
 }
 
 func (r *reader) lock() *Lock {
