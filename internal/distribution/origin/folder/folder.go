@@ -85,7 +85,7 @@ type library struct {
 	label    string // its path, for people
 	progress origin.Progress
 	entries  []origin.Node
-	listed   []dir.TreeEntry // with the same indexes
+	listed   []dir.TreeEntry // has the same indexes as entries
 	found    []origin.Skill
 }
 
