@@ -364,7 +364,7 @@ func TestInterrupt(t *testing.T) {
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Errorf("terminal %v: %v", terminal, err)
 		}
-		if !terminal { // with a terminal, git's helper notices the end only after half a minute without a byte
+		if !terminal { // with a terminal, git's helper notices the end only after half a minute
 			<-gone
 		}
 		hanging.CloseClientConnections()
