@@ -72,7 +72,7 @@ type Result struct {
 	To        string // the repository
 	Digest    string // of the manifest
 	Tags      []string
-	Replaced  map[string]string // maps a full version tag to its former digest, if that was different
+	Replaced  map[string]string // maps a full version tag to its former digest, if different
 	Unchanged bool              // all of it existed under these tags, and nothing was sent
 	Signed    bool
 	Skills    []Skill // by path; empty for a copy
