@@ -31,7 +31,7 @@ type Options struct {
 	// Warn, if set, is called with warnings about an installed skill.
 	Warn func(text string)
 
-	listTime time.Duration // the time limit for a list of skills, or of a skill's folders; zero is an hour
+	listTime time.Duration // the limit for a list of skills, or of a skill's folders; zero is an hour
 }
 
 // within limits the time for a list, which may have many pages.
