@@ -85,8 +85,8 @@ type Options struct {
 type Problem struct {
 	Err error
 	Fix string
-	// No is set if the command ran and refuses. Usage is set if the user has to write something
-	// else. If neither is set, the command could not run.
+	// No is set if the command worked and its result is a refusal, and Usage if the user has to
+	// write the command differently. If neither is set, the command could not do its work.
 	No, Usage bool
 }
 

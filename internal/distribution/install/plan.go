@@ -107,7 +107,7 @@ type Plan struct {
 	names []string // of all skills that the sources have
 }
 
-// Outcome sums up a plan.
+// Outcome is the result of a whole plan.
 type Outcome uint8
 
 // The outcomes, from the best to the worst.

@@ -34,7 +34,8 @@ type Spot struct {
 	keep  bool
 }
 
-// Clients are the clients into whose folders a command puts skills, and how.
+// Clients are the clients into whose folders a command puts skills, and the form in which it does
+// so.
 type Clients struct {
 	IDs  []string
 	Form lockfile.Form
