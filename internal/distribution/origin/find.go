@@ -49,8 +49,8 @@ type Node struct {
 // is reported.
 func Find(entries []Node, sub string) []Skill { return FindAt("", entries, sub) }
 
-// FindAt is [Find] for a source that is at an absolute path on the disk. A link may name a file of
-// the source by that path.
+// FindAt is [Find] for a source at the absolute path at on the disk. The target of a link may be
+// such an absolute path to a file of the source.
 func FindAt(at string, entries []Node, sub string) []Skill {
 	found := map[string]*finding{}
 	for _, e := range entries {

@@ -24,8 +24,8 @@ func at(kind Kind, source, location string) Ref {
 	return Ref{Kind: kind, Source: source, Location: location}
 }
 
-// refForms has every form of a source. Its text is written by a person in /srv/p, and the source is
-// spelled as in a lock in /srv/p.
+// refForms lists every form of a source. text is what a person writes in /srv/p, and want has the
+// spelling of a lock in /srv/p.
 var refForms = []struct {
 	text string
 	want Ref
