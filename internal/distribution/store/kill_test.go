@@ -23,9 +23,9 @@ import (
 // the store's folder.
 const storeChild = "KNACK_TEST_STORE_CHILD"
 
-// TestKilled kills processes that store skills, at random moments, and checks their remains. All
-// skills are whole, and the next process removes the rest. KNACK_KILLS is the number of processes
-// to kill.
+// TestKilled kills processes that store skills, at random moments. It checks that all remaining
+// skills are whole, and that the next process removes everything else. KNACK_KILLS is the number of
+// processes to kill.
 func TestKilled(t *testing.T) {
 	if dir := os.Getenv(storeChild); dir != "" {
 		storeForever(t, dir)

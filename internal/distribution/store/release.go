@@ -54,8 +54,8 @@ type Member struct {
 	// server reads only this file. Both are zero if no main file is served.
 	Main       string
 	MainDigest skill.Digest
-	// Fault is the reason why the store lacks the skill, such as a link or too many files. Skill
-	// is zero then.
+	// Fault is the reason why the store lacks the skill, such as a link or too many files. In that
+	// case, Skill is zero.
 	Fault string
 }
 
@@ -305,8 +305,8 @@ func (s *Store) Extent(d skill.Digest) (all edit.Extent, err error) {
 	return all, err
 }
 
-// Remove removes a skill whose files no longer match its digest. The next pull of a release with
-// it fetches it again.
+// Remove removes a skill whose files no longer match its digest. The next pull of a release that
+// contains the skill fetches it again.
 func (s *Store) Remove(d skill.Digest) error {
 	if err := s.write(); err != nil {
 		return err
