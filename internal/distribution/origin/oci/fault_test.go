@@ -276,8 +276,8 @@ func TestContinues(t *testing.T) {
 	})
 }
 
-// TestPartsIgnored checks a registry that answers the request for a part of a layer with the whole
-// layer, with another part, or with an error.
+// TestPartsIgnored checks that the right bytes of a layer arrive if the registry answers the
+// request for a part with the whole layer, with another part, or with an error.
 func TestPartsIgnored(t *testing.T) {
 	host := registrytest.Open(t, registrytest.Distribution, "")
 	publisher{t: t, host: host}.image("acme/pdf", "v1", gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"), "pdf/noise", noise(1<<16))))

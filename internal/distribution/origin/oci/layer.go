@@ -38,7 +38,8 @@ func firstBlock(r io.Reader) []byte {
 	return head[:n]
 }
 
-// isTar reports whether a block is the header of a tar's first entry, or the end of an empty one.
+// isTar reports whether a block is the header of the first entry of a tar, or the end block of an
+// empty tar.
 func isTar(block []byte) bool {
 	return len(block) == 512 && (string(block[257:262]) == "ustar" || len(bytes.Trim(block, "\x00")) == 0)
 }

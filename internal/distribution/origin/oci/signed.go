@@ -25,8 +25,8 @@ func (l *library) Signatures(ctx context.Context) ([]trust.Signature, error) {
 	return w.found, w.err
 }
 
-// maxFailures is the number of failed requests for signatures after which no more are sent, since
-// each request is tried several times.
+// maxFailures is the number of failed requests for signatures after which no further requests are
+// sent, since each request is tried several times.
 const maxFailures = 3
 
 // beside collects the signatures of a manifest.
