@@ -51,8 +51,8 @@ func imageOf(m image) (artifact, error) {
 	return manifestOf(registry.ImageType, data), err
 }
 
-// config is the configuration of an image. Its platform is a common one, since tools expect
-// one; the files of skills suit all platforms.
+// config is the configuration of an image. Its platform is a common platform, since tools expect a
+// platform. The files of skills suit all platforms.
 type config struct {
 	Created      string   `json:"created,omitempty"`
 	Architecture string   `json:"architecture"`

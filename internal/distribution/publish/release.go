@@ -313,8 +313,8 @@ func (c *counter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// indexOf returns the index of a release: the layer of each skill, for clients that choose
-// skills.
+// indexOf returns the index of a release, which lists the layer of each skill. Clients that fetch
+// only some skills read it.
 func indexOf(skills []Skill, packs int) ([]byte, error) {
 	type entry struct {
 		Path        string `json:"path"`
