@@ -33,7 +33,7 @@ func (c Changes) Any() bool { return len(c.Added)+len(c.Changed)+len(c.Removed) 
 // content is the content of a skill's folder.
 type content struct {
 	missing bool
-	odd     string // why the place is not a folder: "a link"
+	odd     string // what is in the place instead of a folder, such as "a link"
 	files   []lockfile.File
 	digest  skill.Digest
 	extra   []string // dot-entries, links and special files, which are no part of a skill

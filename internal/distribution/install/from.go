@@ -203,7 +203,7 @@ func (in *Installer) tryVersions(ctx context.Context, open []*takeover, format f
 	}
 }
 
-// try fetches skills of one source at one revision. It decides the steps of the skills whose places
+// try fetches skills of one source at one revision. It sets the actions for the skills whose places
 // are empty, or whose copies on the disk are equal.
 func (in *Installer) try(ctx context.Context, group []*takeover, format foreign.Format, at origin.Revision) {
 	fetched, at, err := in.fetchChosen(ctx, group, at)
@@ -233,8 +233,8 @@ func (in *Installer) try(ctx context.Context, group []*takeover, format foreign.
 	}
 }
 
-// fetchChosen fetches into the store the skills of a group of takeovers, which have the same
-// source. The result has one element for each takeover, in their order.
+// fetchChosen fetches the skills of a group of takeovers from their common source into the store.
+// The result has one element for each takeover, in their order.
 func (in *Installer) fetchChosen(ctx context.Context, group []*takeover, at origin.Revision) ([]got, origin.Revision, error) {
 	ref := group[0].ref
 	l, err := in.open(ctx, ref, at, false)

@@ -65,8 +65,8 @@ func TestNotRecorded(t *testing.T) {
 	}
 }
 
-// TestTwinOfTheLock checks that a skill is refused if its folder differs from a locked one only in
-// capitals, and that the installed files stay.
+// TestTwinOfTheLock checks that a skill is refused if its folder differs from a locked folder only
+// in capital letters, and that the installed files stay.
 func TestTwinOfTheLock(t *testing.T) {
 	w := newWorld(t, "folder")
 	w.publish(old)
