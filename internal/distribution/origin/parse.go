@@ -317,7 +317,7 @@ var (
 	npmVersion = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
 )
 
-// parseNPM reads [REGISTRY//]NAME[@VERSION], the name and version as npm writes them.
+// parseNPM reads [REGISTRY//]NAME[@VERSION], with the name and the version in npm's form.
 func parseNPM(rest string) (Ref, error) {
 	const fix = "write npm:NAME or npm:@SCOPE/NAME, then @VERSION if you mean one"
 	registry := ""
