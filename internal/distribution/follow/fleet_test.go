@@ -17,7 +17,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// session is one of many that follow the same source. It is its own puller, and records the times
+// session is one of many followers of the same source. It is its own puller, and records the times
 // of its requests.
 type session struct {
 	asked []time.Time
@@ -38,8 +38,9 @@ func (s *session) Look(ctx context.Context, ref origin.Ref, at origin.Revision) 
 }
 
 // TestFleet checks the requests of 200 sessions that start at the same moment with the default
-// interval. Each asks its source at most once a minute, and after some minutes at another time than
-// the others. After news of the source, they ask soon, but at most every 10 s.
+// interval. Each session polls its source at most once a minute, and after some minutes at another
+// time than the other sessions. After the source reports a change, the sessions poll it soon, but
+// at most every 10 s.
 func TestFleet(t *testing.T) {
 	shelf, err := store.Open(filepath.Join(t.TempDir(), "knack"), store.Options{})
 	if err != nil {
