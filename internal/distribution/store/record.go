@@ -110,8 +110,8 @@ func digits(d *skill.Digest, text []byte) error {
 	return err
 }
 
-// load reads a record. A missing, unreadable or corrupt record is an [fs.ErrNotExist]: a crash
-// may have truncated it, and it can be fetched again. In that case the contents of v are
+// load reads a record. A missing, unreadable or corrupt record is an [fs.ErrNotExist]: a crash may
+// have truncated it, and its content can be fetched again. In that case, the value of v is
 // undefined.
 func (s *Store) load(at string, v record) error {
 	f, err := os.OpenInRoot(filepath.Dir(at), filepath.Base(at))
