@@ -150,7 +150,7 @@ func answer(r *http.Request, code int, challenge, body string) (*http.Response, 
 // If a request is cancelled with a cause, as by an errgroup, no other request gets that cause.
 func TestFailedSignIn(t *testing.T) {
 	for name, c := range map[string]struct {
-		fails           bool // the sign-in, not the caller
+		fails           bool // the sign-in fails, not the caller
 		tokens, refused int64
 	}{"silent": {true, 1, 16}, "cancelled": {false, 2, 1}} {
 		t.Run(name, func(t *testing.T) {
