@@ -72,7 +72,7 @@ type last struct {
 	layers map[string]registry.Descriptor // by the digest of the tar that the release states
 }
 
-// maxConfig bounds the configuration of an image.
+// maxConfig is the maximum size of an image's configuration, in bytes.
 const maxConfig = 1 << 20
 
 // lastManifest returns the manifest of the first existing tag. If the first tag is a version and
