@@ -29,8 +29,8 @@ type Folder struct {
 	Store *store.Store
 }
 
-// ErrForeign is the category of the errors about a folder that has files which knack did not write,
-// or which were changed since.
+// ErrForeign is the category of the errors about a folder with files that knack did not write, or
+// that were changed after knack wrote them.
 var ErrForeign = errors.New("the folder has something that knack did not write")
 
 // Check fails if the folder's content prevents unpacking a release of this source. Its error is

@@ -76,7 +76,8 @@ func (w *work) missing(packs []origin.Pack) (layers []store.Layer, missing []int
 	return layers, missing, nil
 }
 
-// packs fetches the missing packs, several at a time, and returns the skills of all.
+// packs fetches the missing packs, several of them concurrently, and returns the skills of all
+// packs.
 func (w *work) packs(ctx context.Context, lib origin.Packed, packs []origin.Pack, batch *store.Batch) ([]store.Member, error) {
 	layers, missing, err := w.missing(packs)
 	if err != nil {
