@@ -207,7 +207,7 @@ type onePass interface {
 	Whole(ctx context.Context, known []skill.File) (files []skill.File, ok bool)
 }
 
-// folderFile is an open folder within a skill, whose entries are compared.
+// folderFile is an open folder within a skill. Its entries are compared with the skill's files.
 type folderFile struct {
 	fs.File
 	of   *folder

@@ -2,8 +2,8 @@
 // source: [Source.Set] gives it another release, which it serves from the next scan on.
 //
 // The store is not trusted. Each file is compared with its digest while it is read, and the read
-// that would complete wrong bytes fails. The skill is then skipped, and the caller is told and
-// fetches it again.
+// that would complete wrong bytes fails. The skill is then skipped, and the caller is notified and
+// fetches the skill again.
 //
 // [Update] resolves and fetches a release for knack pull and for servers. [Rules] decide by signer,
 // version and direction whether a release may follow the previous one.
