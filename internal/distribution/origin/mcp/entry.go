@@ -30,7 +30,8 @@ type file struct{ path, uri string }
 // circulate for ever without this limit.
 const maxFoldersAbove = 8
 
-// entryOf judges an entry of a server's list. The skill has a fault if it cannot be installed.
+// entryOf converts an entry of a server's list. The skill has a fault if it cannot be installed. ok
+// is false if the address of the entry is invalid.
 func entryOf(s *skillsext.Skill) (e entry, ok bool) {
 	root, ok := strings.CutSuffix(s.URI, "/"+skill.MainFile)
 	at, err := pathOf(root)
@@ -51,8 +52,8 @@ func entryOf(s *skillsext.Skill) (e entry, ok bool) {
 	return e, true
 }
 
-// pathOf returns the path within a server that a URI names. It begins with the host, since that is
-// the first part of the path in a skill:// URI.
+// pathOf returns the path within a server that a URI names. The path begins with the host, since
+// that is the first part of the path in a skill:// URI.
 func pathOf(uri string) (string, error) {
 	if u, err := skill.ParseURI(uri); err == nil {
 		return u.Path(), origin.CheckPath(u.Path())

@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// maxEvents bounds the bytes of one stream of notifications, and maxEvent a line of it. If a server
-// sends more, the stream ends; it is opened again later.
+// maxEvents is the maximum size of a stream of notifications, and maxEvent the maximum size of a
+// line in it, in bytes. If a server sends more, the stream ends, and is opened again later.
 const (
 	maxEvents = 1 << 20
 	maxEvent  = 64 << 10
