@@ -43,8 +43,8 @@ func Extent(files []File) edit.Extent {
 }
 
 // Digest returns the digest of a skill with these files: the SHA-256 over one line per file,
-// "DIGEST SIZE PATH\n", by path in byte order. It does not cover the executable bit, since some
-// systems cannot tell.
+// "DIGEST SIZE PATH\n", by path in byte order. It does not cover the executable bit, which some
+// systems do not have.
 func Digest(files []File) skill.Digest {
 	files = slices.Clone(files)
 	Sort(files)
