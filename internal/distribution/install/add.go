@@ -64,8 +64,8 @@ func (in *Installer) PlanAdd(ctx context.Context, q Request) (*Plan, error) {
 	return p, nil
 }
 
-// NoteOnlyHere adds a note about the sources of new entries that exist only on this machine. Other
-// clones of the project cannot reach a source that the lock names so.
+// NoteOnlyHere adds a note about new entries whose sources exist only on this machine, since other
+// clones of the project cannot reach them.
 func (in *Installer) NoteOnlyHere(p *Plan) {
 	var only []string
 	fix := "add it from a repository that they can reach"

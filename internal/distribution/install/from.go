@@ -333,8 +333,8 @@ func readMain(r io.Reader) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// notTaken decides the step of a skill that differs from its source at every revision tried. It
-// leaves the skill, or replaces it with --overwrite.
+// notTaken sets the action for a skill that differs from its source at every revision tried. The
+// skill is left, or replaced with --overwrite.
 func (in *Installer) notTaken(t *takeover) {
 	s := t.step
 	switch {
@@ -367,8 +367,8 @@ func ghFolders() []string {
 	return folders
 }
 
-// FromGitHub returns the skills that gh skill has installed, with their folders relative to
-// the lock's.
+// FromGitHub returns the skills that gh skill has installed, with their folders relative to the
+// folder of the lock.
 func (in *Installer) FromGitHub(ctx context.Context) ([]foreign.Skill, error) {
 	folders := ghFolders()
 	if rel, err := filepath.Rel(in.o.Root, in.o.To); err == nil && !slices.Contains(folders, filepath.ToSlash(rel)) {

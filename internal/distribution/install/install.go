@@ -1,5 +1,5 @@
-// Package install installs skills for agents, and records them in a lock. It plans first, and then
-// does exactly the plan. It never loses files that knack did not write.
+// Package install installs skills for agents, and records them in a lock. It first makes a plan,
+// and then carries out exactly that plan. It never loses files that knack did not write.
 package install
 
 import (

@@ -14,8 +14,7 @@ import (
 // A skill's folder can contain further skills. Their files are files of the skill around them, so
 // they are installed, locked and removed with it.
 
-// within reports whether a fetched skill's files are all among the files of a fetched skill around
-// it.
+// within reports whether all files of a fetched skill are also files of a fetched skill around it.
 func within(fetched map[string]got, at string) bool {
 	inner := fetched[at]
 	if inner.err != nil || at == "." {

@@ -43,8 +43,9 @@ func keptAs(t *testing.T, kept, name string) map[string]string {
 	return files(t, found[0])
 }
 
-// TestInterrupted checks the commands after one that was killed before it wrote the lock. The next
-// command names the old folder, and sync and verify advise update, which records the new files.
+// TestInterrupted checks the commands that follow a command that was killed before it wrote the
+// lock. The next command names the old folder, and sync and verify advise update, which records the
+// new files.
 func TestInterrupted(t *testing.T) {
 	w := newWorld(t, "folder")
 	interrupted(w)
