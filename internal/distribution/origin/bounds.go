@@ -11,8 +11,8 @@ import (
 const (
 	// MaxSkills is the maximum number of skills. The largest libraries in use have 10,000.
 	MaxSkills = 50_000
-	// MaxEntries bounds the files and folders of these skills. It is enough for 50,000 usual
-	// skills, and for 1 GiB on the disk if each file takes only one block of 4 KiB.
+	// MaxEntries is the maximum number of files and folders of these skills. It is enough for
+	// 50,000 usual skills, and for 1 GiB on the disk if each file takes only one block of 4 KiB.
 	MaxEntries = 1 << 18
 )
 

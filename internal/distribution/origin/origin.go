@@ -77,8 +77,8 @@ type Skill struct {
 	// Left counts the entries that are not installed: entries whose names begin with a dot, each
 	// folder as one, and submodules.
 	Left int
-	// Copies has the files that are installed again in the place of links within the skill that
-	// lead to them. All paths are relative to the skill's folder.
+	// Copies has the files that are installed a second time, in the place of links to them within
+	// the skill. All paths are relative to the skill's folder.
 	Copies Copies
 	// Dropped lists the links and devices that are not installed, each with the reason.
 	Dropped []string
