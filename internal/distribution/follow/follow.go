@@ -1,5 +1,5 @@
 // Package follow keeps the sources of a server current. It asks each source for its release at
-// common times, fetches a new one, and serves it from a moment that all replicas share.
+// common times, fetches a new release, and serves it from a moment that all replicas share.
 package follow
 
 import (

@@ -359,8 +359,8 @@ func (f *Follower) repair(ctx context.Context) error {
 	return err
 }
 
-// mend serves the served release again, after its missing files were fetched. It need not wait for
-// the common moment.
+// mend serves the served release again, after its missing files were fetched. The release need not
+// wait for the common moment of the replicas.
 func (f *Follower) mend(r store.Release) {
 	f.harmed = false
 	f.o.Serve(r)

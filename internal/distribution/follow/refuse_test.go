@@ -104,9 +104,9 @@ func TestForwardOnly(t *testing.T) {
 	})
 }
 
-// TestHeadUnread checks a replica that cannot read its record of the last served release. With
-// forward-only, it accepts no release until it can read the record, or until the record is removed.
-// Without forward-only, it starts afresh.
+// TestHeadUnread checks that, with forward-only, a replica that cannot read its record of the last
+// served release accepts no release until it can read the record, or the record is removed. Without
+// forward-only, the replica starts afresh.
 func TestHeadUnread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -170,9 +170,9 @@ func (w *world) pulled() {
 	}
 }
 
-// TestPulledBeside checks a server with forward-only that starts after knack pull has set an older
-// release. It serves the last allowed release instead. Its source cannot bring it below the release
-// that knack pull brought first either.
+// TestPulledBeside checks that a server with forward-only serves the last allowed release at its
+// start if knack pull has set a lower one. The server also refuses a lower version of its source
+// than any version that knack pull has fetched.
 func TestPulledBeside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -211,7 +211,8 @@ func TestPulledBeside(t *testing.T) {
 		w.want("events", &w.events, "pull 1.4.1", "swap 1.4.1")
 		w.end()
 	})
-	// Versions that only knack pull has brought count too, even if many others came after them.
+	// Versions that only knack pull has fetched count too, even if many other versions came after
+	// them.
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.source.ForwardOnly = true

@@ -52,8 +52,8 @@ func (f *Follower) next() time.Time {
 	return multiple(now, every).Add(spread)
 }
 
-// soon returns the time until the poll of a source that has reported a change. It is spread over a
-// second, since many replicas hear of the change at the same moment.
+// soon returns the time until the poll of a source that has reported a change. The time is spread
+// over a second, since many replicas learn of the change at the same moment.
 func (f *Follower) soon() time.Duration {
 	rest := min(newsEvery-f.o.Now().Sub(f.hurried), newsEvery) // a clock may be set back
 	return max(rest, f.wait, time.Duration(float64(spreadMost)*f.o.Random()))
