@@ -27,7 +27,7 @@ import (
 // server reads them at each start, and a pull without news spends most of its time on them: JSON
 // took six times as long.
 
-// maxRecord bounds a record, in bytes: some 800,000 skills.
+// maxRecord is the maximum size of a record, in bytes: some 800,000 skills.
 const maxRecord = 128 << 20
 
 // record is a [Release], a [Layer], a [Head] or a [Failure]. members returns its list of skills, or

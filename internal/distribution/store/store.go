@@ -147,9 +147,9 @@ func (s *Store) read() {
 }
 
 // Find returns a skill of the store after hashing its files. If the skill is missing or damaged,
-// the error is an [fs.ErrNotExist]; a damaged skill is removed, and one that cannot be read stays.
-// Executable bits are not covered by the digest: they come from the first skill with this digest,
-// and are unknown on Windows.
+// the error is an [fs.ErrNotExist]. A damaged skill is removed, and a skill that cannot be read
+// stays. Executable bits are not covered by the digest: they come from the first skill with this
+// digest, and are unknown on Windows.
 func (s *Store) Find(d skill.Digest) (Skill, error) {
 	s.read()
 	dir := s.folder(d)
