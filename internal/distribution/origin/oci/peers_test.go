@@ -170,13 +170,13 @@ func checkSkill(t *testing.T, source, path, version string, want map[string]stri
 	}
 }
 
-// TestCollections checks a collection that names skills of other repositories by their digests. The
-// sizes that it states do not matter.
+// TestCollections checks that the skills of a collection are installed if the collection refers to
+// other repositories by digests. The sizes in the collection do not matter.
 func TestCollections(t *testing.T) {
 	for name, refKey := range map[string]string{"skills-oci 0344beb": refNameKey, "Arconia CLI 4f266d2": skillRefKey} {
 		t.Run(name, func(t *testing.T) {
-			// docker-registry accepts no index over other repositories, unlike some registries. So
-			// a proxy answers with such an index.
+			// docker-registry accepts no index over other repositories, unlike some registries.
+			// Therefore a proxy answers with such an index.
 			host := registrytest.Open(t, registrytest.Distribution, "")
 			push := publisher{t: t, host: host}
 			child := func(repo string, files ...string) map[string]any {
