@@ -104,8 +104,8 @@ var elsewhere = []string{
 	"GIT_ALLOW_PROTOCOL", "GIT_NO_LAZY_FETCH", "GIT_NO_REPLACE_OBJECTS", "GIT_LITERAL_PATHSPECS", "LC_ALL", "LANGUAGE",
 }
 
-// environment returns the environment of every run of git. It is the user's, with credentials and
-// proxies, but without the variables in elsewhere.
+// environment returns the environment of every run of git. It is the user's environment, with
+// credentials and proxies, but without the variables in elsewhere.
 func (g *Origin) environment(s *setup) []string {
 	env := make([]string, 0, len(g.opts.Env)+8)
 	for _, v := range g.opts.Env {
@@ -137,8 +137,8 @@ func (s *setup) protocols(at place) string {
 	return "GIT_ALLOW_PROTOCOL=" + strings.Join(of, ":") // an empty list allows nothing
 }
 
-// always has the settings of every run, which override the user's. They disable everything that
-// git does by itself: hooks, watchers, submodules, and garbage collection, which would remove
+// always has the settings of every run, which override the user's settings. They disable everything
+// that git does by itself: hooks, watchers, submodules, and garbage collection, which would remove
 // objects without a branch.
 var always = []string{
 	"core.hooksPath=/dev/null", "core.fsmonitor=false", "fetch.fsckObjects=true", "submodule.recurse=false",
