@@ -248,8 +248,8 @@ func (f *zipped) extra(b []byte, fields ...*int64) error {
 	return nil
 }
 
-// zipType returns the type of an entry from the system that wrote it and its attributes. A link is
-// a link whatever the system is, since programs differ about that.
+// zipType returns the type of an entry from the system that wrote it and its attributes. A link
+// counts as a link whatever the system is, since programs differ about that.
 func zipType(system byte, attributes uint32) origin.NodeType {
 	mode := attributes >> 16
 	switch mode & 0o170000 {
