@@ -26,7 +26,7 @@ const (
 	GitHub   Format = "gh"                 // of gh skill: fields of each SKILL.md
 )
 
-// MaxSize bounds the bytes that [Parse] reads.
+// MaxSize is the maximum size of a lock that [Parse] reads, in bytes.
 const MaxSize = 8 << 20
 
 // Skill is a skill that another installer has installed.
