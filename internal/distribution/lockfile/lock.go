@@ -12,8 +12,8 @@ import (
 // Name is the name of the file.
 const Name = "knack.lock"
 
-// MaxSize bounds the bytes that [Parse] reads, about 35,000 skills of the usual size. A lock is
-// untrusted text, and its reader takes about twice its size in memory.
+// MaxSize is the maximum size of a lock that [Parse] reads, in bytes: about 35,000 skills of the
+// usual size. A lock is untrusted text, and its reader takes about twice its size in memory.
 const MaxSize = 32 << 20
 
 // version is the only lockVersion.
