@@ -1,5 +1,5 @@
-// Prints, as one JSON object, the entries that the TypeScript SDK's own server
-// would list for a folder of skills, and what it leaves out with a warning.
+// Prints, as one JSON object, the entries that the TypeScript SDK's own server would list for a
+// folder of skills, and the warnings about the skills that it leaves out.
 //
 //   node reference.mjs SKILLS_DIR
 

@@ -2,7 +2,7 @@
 //
 //   node reference_server.mjs SKILLS_DIR
 //
-// It ends when its stdin does.
+// It ends when its standard input closes.
 
 import { createServer } from 'node:http';
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';

@@ -1,10 +1,11 @@
-// Drives a server with the older TypeScript SDK, which knows nothing of skills, by
-// raw requests, and prints what it saw as one JSON object.
+// Drives a server with the older TypeScript SDK, which has no support for skills. It sends raw
+// requests, and prints its results as one JSON object.
 //
 //   node sdk_raw.mjs http URL
 //   node sdk_raw.mjs stdio COMMAND [ARG]…
 //
-// Exit status: 0 an object was printed, 1 the server could not be driven, 2 wrong usage.
+// The exit status is 0 if an object was printed, 1 if the server could not be driven, and 2 for
+// wrong usage.
 
 import { createHash } from 'node:crypto';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';

@@ -1,13 +1,12 @@
-// Drives a built knack over stdio with the TypeScript SDK, the client inside
-// most of today's agents, and prints what it saw as one JSON object.
+// Drives a built knack over stdio with the TypeScript SDK, which is the client inside most of
+// today's agents. It prints its results as one JSON object.
 //
 //   node sdk_stdio.mjs KNACK SKILLS_DIR
 //
-// SKILLS_DIR must hold at least one skill, and among the skills' files one with
-// a NUL byte and one of no bytes. The script adds a skill to it, so give it a
-// copy. It judges nothing: a Go test compares the object with what it expects.
-// Exit status: 0 an object was printed, 1 the server could not be driven,
-// 2 wrong usage.
+// SKILLS_DIR must contain at least one skill. One of the skills' files must have a NUL byte, and
+// one must be empty. The script adds a skill to the folder, so give it a copy. It does not judge
+// the results: a Go test compares the object with the expected one. The exit status is 0 if an
+// object was printed, 1 if the server could not be driven, and 2 for wrong usage.
 
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join, relative, resolve, sep } from 'node:path';
@@ -18,8 +17,8 @@ import {
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 
-const CHANGE_MS = 25_000; // a slow day included; the refresh that nobody asks for comes after 30 s
-const WHOLE_MS = 120_000; // how long the script may take
+const CHANGE_MS = 25_000; // enough on a slow machine, and less than the 30 s until the periodic refresh
+const WHOLE_MS = 120_000; // the time limit of the whole script
 
 const ADDED = 'interop-added';
 const ADDED_TEXT = `---
@@ -97,7 +96,7 @@ async function read(client, uri, path) {
 /** Adds a skill and tells after how many milliseconds each sign of it was seen; null is never. */
 async function change(client, dir) {
   const seen = { toolsChangedMs: null, resourcesChangedMs: null, toolListedMs: null, resourceListedMs: null };
-  let begin = Infinity; // a notification about something earlier does not count
+  let begin = Infinity; // so that a notification about an earlier change does not count
   const mark = (key) => {
     const ms = Math.round(performance.now() - begin);
     if (ms >= 0) seen[key] ??= ms;

@@ -1,13 +1,13 @@
-// Reads every skill of a server with the TypeScript SDK's SkillsClient and prints
-// what it saw as one JSON object.
+// Reads every skill of a server with the TypeScript SDK's SkillsClient, and prints its results as
+// one JSON object.
 //
 //   node skills_client.mjs legacy|auto|modern|list http URL
 //   node skills_client.mjs legacy|auto|modern|list stdio COMMAND [ARG]…
 //
-// modern is pinned to 2026-07-28, list too, and lists alone. Every entry is asked for again by its URI, every
-// file read and hashed here once more, and every folder walked. "problems" are what
-// did not agree; a Go test judges.
-// Exit status: 0 an object was printed, 1 the server could not be driven, 2 wrong usage.
+// The modes modern and list are pinned to 2026-07-28, and list only lists the skills. In the other
+// modes, the script gets every entry again by its URI, reads and hashes every file, and walks every
+// folder. "problems" contains each disagreement; a Go test judges them. The exit status is 0 if an
+// object was printed, 1 if the server could not be driven, and 2 for wrong usage.
 
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';

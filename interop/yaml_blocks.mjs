@@ -1,11 +1,11 @@
-// Reads frontmatter with a YAML library that shares no code with knack's, one JSON
-// string a line, and answers one JSON object a line: what the library makes of name
-// and description, why it refuses the block, and what each field says alone.
+// Reads frontmatter with a YAML library that shares no code with knack's. Each line of the input is
+// a block as a JSON string, and each line of the output a JSON object. The object contains name and
+// description as the library reads them, the reason if it refuses the block, and the value of each
+// field when it is read alone.
 import { createInterface } from "node:readline";
 import { isAlias, isMap, isScalar, parseDocument } from "yaml";
 
-// The failsafe schema keeps every scalar as the text that it is, and a key that
-// stands twice is a fault.
+// The failsafe schema leaves every scalar as text. A repeated key is an error.
 const options = { schema: "failsafe", version: "1.2", uniqueKeys: true, strict: true, logLevel: "silent" };
 
 const scalar = (node) => {
@@ -33,9 +33,10 @@ function whole(block) {
 	return out;
 }
 
-// fields is the rule for what cannot be read: cut at the keys in the first column,
-// read each field alone, and take one that still fails as text. The first of two
-// counts. A quoted text whose lines lack their indentation is read with it.
+// fields implements the rule for a block that cannot be read. It cuts the block at the keys in the
+// first column, reads each field alone, and takes a field that still fails as text. Of two fields
+// with the same key, the first counts. A quoted text whose lines are not indented is read as if
+// they were.
 function fields(block) {
 	const out = {};
 	let key = "", lines = [];

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Installs the knack of a release into a folder, for the action of action.yml and the hooks of
-# pre-commit:
+# Installs knack from a release into a folder, for the action of action.yml and the hooks of
+# pre-commit.
 #
 #   sh download.sh v0.1.0 FOLDER
 #
-# It takes only files whose digests are in SHA256SUMS, and that only with a signature by the key in
-# knack.pub beside this script. The status is 3 if no release fits, and the caller builds knack
-# instead. It is 1 if a release fits and a file of it is not as signed.
+# It accepts only files whose digests are in SHA256SUMS, and SHA256SUMS only with a signature by the
+# key in knack.pub beside this script. It exits with 3 if no release fits, and the caller builds
+# knack instead. It exits with 1 if a release fits but one of its files fails verification.
 set -eu
 
 main() {
@@ -34,13 +34,14 @@ main() {
   openssl base64 -d -A -in SHA256SUMS.sig -out signature || fail "SHA256SUMS.sig is no base64"
   openssl dgst -sha256 -verify "$key" -signature signature SHA256SUMS >/dev/null 2>&1 ||
     fail "the signature of SHA256SUMS is not by the key in knack.pub"
-  # An older release is signed too.
+  # An older release has a valid signature, too.
   grep -q "  knack_${version#v}\.cdx\.json\$" SHA256SUMS || fail "SHA256SUMS is not of $version"
   want=$(sed -n 's/  install\.sh$//p' SHA256SUMS)
   download install.sh || fail "the release has no install.sh"
   got=$(openssl dgst -sha256 -r install.sh | cut -d ' ' -f 1)
   [ "$got" = "$want" ] || fail "the SHA-256 of install.sh is $got, and should be $want"
-  # It has the digests of the archives. Its status is 3 too if none is for this system.
+  # install.sh contains the digests of the archives. It exits with 3 if there is no archive for this
+  # system.
   KNACK_DOWNLOAD=$from KNACK_BIN=$folder KNACK_MAN=$scratch/man sh install.sh
 }
 

@@ -1,13 +1,14 @@
 #!/bin/sh
-# Runs knack for the hooks of .pre-commit-hooks.yaml: the one of the release that is checked out
-# here, or else one that it builds.
+# Runs knack for the hooks of .pre-commit-hooks.yaml. It downloads the release that is checked out
+# here, or else builds knack.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$here/../..
 bin=$root/dist/hook
 
-# install puts knack into $bin. In a hook, git's variables name the repository of the user.
+# install puts knack into $bin. In a hook, git's environment variables point to the user's
+# repository.
 install() {
   # shellcheck disable=SC2046 # one word for each variable
   unset $(git rev-parse --local-env-vars)

@@ -1,11 +1,12 @@
 #!/bin/sh
 # Installs knack <<version>> for this user: the program into ~/.local/bin (or $KNACK_BIN), and the
-# manual pages beside it. It needs no root, and changes nothing else.
+# manual pages into ~/.local/share/man/man1 (or $KNACK_MAN). It does not need root, and changes
+# nothing else.
 #
 #   sh install.sh            downloads the archive for this system
-#   sh install.sh FILE       takes an archive that was downloaded before
+#   sh install.sh FILE       installs an archive that was downloaded before
 #
-# Only the archives whose digests are in this script are installed.
+# It installs only archives whose digests are in this script.
 set -eu
 
 main() {
@@ -46,7 +47,7 @@ main() {
 
   tar -xzf "$scratch/archive" -C "$scratch"
   mkdir -p "$bin" "$man"
-  # A running knack keeps its file: the new one takes its place by a rename.
+  # A running knack keeps its own file, since the new file replaces it by a rename.
   cp "$scratch/$name/knack" "$bin/.knack.new"
   chmod 755 "$bin/.knack.new"
   mv -f "$bin/.knack.new" "$bin/knack"
@@ -67,7 +68,7 @@ fail() {
   exit 1
 }
 
-# The status says that knack is not built for this system.
+# The status 3 means that knack is not built for this system.
 none() {
   echo "install.sh: $*" >&2
   exit 3

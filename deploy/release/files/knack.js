@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// Starts the knack of the package for this system, which npm installed as an optional dependency.
+// Starts the knack binary from the package for this system, which npm installed as an optional
+// dependency.
 "use strict";
 const { spawn } = require("child_process");
 
