@@ -116,7 +116,7 @@ to any agent.`,
 	root.AddCommand(newCommand(env))
 	root.AddCommand(connectCommand(env), loginCommand(env), logoutCommand(env))
 	root.AddCommand(approvecmd.Commands(env)...)
-	root.AddCommand(distcmd.Commands(env, distcmd.Surroundings{Withheld: withheld, Held: heldBack, Clients: clientsHere, Named: namedHere})...)
+	root.AddCommand(distcmd.Commands(env, distcmd.Surroundings{Withheld: withheld, Held: heldBack, Clients: clientsHere, Named: namedHere, Unlocked: unlockedHere})...)
 	completeRest(root)
 	endOnSignal(root, edit.Settle)
 	return root

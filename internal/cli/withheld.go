@@ -42,6 +42,16 @@ func withheld(ctx context.Context, env *console.Env, project, config string, fol
 	return why
 }
 
+// unlockedHere returns the folders of the skills that the lock in a folder covers and does not have.
+func unlockedHere(ctx context.Context, env *console.Env, project, folder string) []string {
+	w, err := workspace.Open(workspace.Options{Env: env, Project: project})
+	if err != nil {
+		return nil
+	}
+	defer w.Close()
+	return w.Unlocked(ctx, folder)
+}
+
 // namedHere returns where the skill with the given name is, or "".
 func namedHere(ctx context.Context, env *console.Env, project, name string) string {
 	w, err := workspace.Open(workspace.Options{Env: env, Project: project})

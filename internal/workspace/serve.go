@@ -114,19 +114,37 @@ func (w *Workspace) guarded(s Serving, once bool) (c *catalog.Catalog, err error
 
 // newLocks returns the locks to compare skills with, or nil if the settings disable locks.
 func (w *Workspace) newLocks(s Serving) *provenance.Locks {
-	env := w.o.Env
 	mode := w.files.LockMode(w.file)
 	if mode == config.LockOff {
 		return nil
 	}
-	o := provenance.Options{Enforce: mode == config.LockEnforce, Log: s.Log, Drift: s.Drift}
+	o := w.lockOptions()
+	o.Enforce, o.Log, o.Drift = mode == config.LockEnforce, s.Log, s.Drift
+	return provenance.New(o)
+}
+
+// lockOptions returns the options for comparing skills with locks.
+func (w *Workspace) lockOptions() (o provenance.Options) {
+	env := w.o.Env
 	if w.address == "" {
 		o.Shown = func(path string) string { return shownReal(env, path) }
 	}
 	if o.Home, o.Getenv = env.Home, w.Getenv(); env.Home != "" {
 		o.Global = filepath.Join(env.Home, ".agents")
 	}
-	return provenance.New(o)
+	return o
+}
+
+// Unlocked lists the skills that the lock in a folder covers and does not have, by their folders
+// relative to that folder, also if the settings disable locks.
+func (w *Workspace) Unlocked(ctx context.Context, folder string) []string {
+	var sources []catalog.Source
+	for _, r := range w.layout.roots {
+		if r.Dir != "" {
+			sources = append(sources, w.layout.source(dir.Options{Root: r, Watches: w.watches}))
+		}
+	}
+	return provenance.New(w.lockOptions()).Unlocked(ctx, folder, sources)
 }
 
 // shownReal formats a path without links as the user knows it. If a link leads to the working
@@ -156,11 +174,7 @@ func (w *Workspace) sourcesOf(l layout, once bool) []catalog.Source {
 		r.UnlistedBy = w.excludedBy(l, r)
 		r.Unlisted = r.UnlistedBy != ""
 		o := dir.Options{Root: r, Required: w.Named(), Watches: w.watches, Load: true}
-		from, ok := l.plugins.source(o)
-		if !ok {
-			from = l.projects.Source(o)
-		}
-		add(r, policy.Guarded(from, locks, held))
+		add(r, policy.Guarded(l.source(o), locks, held))
 	}
 	for _, s := range w.followed {
 		add(s.Root(), s)
@@ -173,6 +187,14 @@ func (w *Workspace) sourcesOf(l layout, once bool) []catalog.Source {
 		}
 	}
 	return append(listed, unlisted...)
+}
+
+// source returns the unguarded source of a root.
+func (l layout) source(o dir.Options) catalog.Source {
+	if s, ok := l.plugins.source(o); ok {
+		return s
+	}
+	return l.projects.Source(o)
 }
 
 // unlistedBuiltin is the source of the built-in skills, excluded from all lists.

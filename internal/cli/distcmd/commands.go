@@ -2,6 +2,7 @@ package distcmd
 
 import (
 	"context"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -215,8 +216,8 @@ none is taken from another source.`,
 	return cmd
 }
 
-func verifyCommand(env *console.Env) *cobra.Command {
-	f := flags{env: env, ownLock: true}
+func verifyCommand(env *console.Env, around Surroundings) *cobra.Command {
+	f := flags{env: env, around: around, ownLock: true}
 	cmd := &cobra.Command{
 		Use:   "verify [SKILL... | SOURCE]",
 		Short: "Compare installed skills with knack.lock, or check a release",
@@ -242,7 +243,11 @@ installed. The status is 1 if it would not be taken.`,
 			if err := f.noLock(in); err != nil {
 				return nil, err
 			}
-			return in.PlanVerify(ctx, args), nil
+			p := in.PlanVerify(ctx, args)
+			if len(args) == 0 && f.around.Unlocked != nil {
+				in.NoteUnlocked(p, f.around.Unlocked(ctx, f.env, f.project, filepath.Dir(in.LockFile())))
+			}
+			return p, nil
 		})
 	})
 	cmd.Flags().BoolVar(&f.strict, "strict", false, "the status is 1 also if a skill beside the locked ones is not in knack.lock")

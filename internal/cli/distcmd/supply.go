@@ -49,13 +49,16 @@ type Surroundings struct {
 	Withheld Withheld
 	Held     Held
 	Clients  func(env *console.Env, project string) []Client
+	// Unlocked returns the folders of the skills that the lock in a folder covers and does not have,
+	// relative to that folder.
+	Unlocked func(ctx context.Context, env *console.Env, project, folder string) []string
 	// Named returns where on this machine the skill with the given name is, or "".
 	Named func(ctx context.Context, env *console.Env, project, name string) string
 }
 
 // Commands returns the commands of this package.
 func Commands(env *console.Env, around Surroundings) []*cobra.Command {
-	return []*cobra.Command{addCommand(env, around), removeCommand(env), syncCommand(env, around), updateCommand(env, around), verifyCommand(env), publishCommand(env), pullCommand(env)}
+	return []*cobra.Command{addCommand(env, around), removeCommand(env), syncCommand(env, around), updateCommand(env, around), verifyCommand(env, around), publishCommand(env), pullCommand(env)}
 }
 
 // flags are the flags and the state that several commands share.

@@ -152,14 +152,13 @@ func TestJSON(t *testing.T) {
 	}
 	run(0, "add", filepath.Join(s.dir, "src2"), "--all", "--dry-run")
 	s.around = Surroundings{
-		Held:    func(context.Context, *console.Env, string, string, []string) map[string]string { return nil },
-		Clients: func(*console.Env, string) []Client { return []Client{{Agent: agents.Find("codex")}} },
+		Held:     func(context.Context, *console.Env, string, string, []string) map[string]string { return nil },
+		Clients:  func(*console.Env, string) []Client { return []Client{{Agent: agents.Find("codex")}} },
+		Unlocked: func(context.Context, *console.Env, string, string) []string { return []string{".agents/skills/loose"} },
 	}
 	run(0, "add", src, "--skill", "pdf", "--pin", "--client", "claude-code")
 	run(0, "add", src, "--all")
 	run(1, "add", src, "--skill", "none")
-	run(0, "verify")
-	s.put("p/.agents/skills/loose/SKILL.md", "---\nname: loose\ndescription: Is in no lock.\n---\n")
 	run(0, "verify")
 	s.put("p/.agents/skills/xlsx/notes", "")
 	run(1, "verify")

@@ -5,19 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"maps"
-	"path"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/trust"
-	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
 
@@ -320,8 +314,7 @@ func (in *Installer) PlanRemove(ctx context.Context, names []string) *Plan {
 	return p
 }
 
-// PlanVerify compares the named skills with the disk. Without names, it compares all skills, and
-// also finds skills beside them that are not locked.
+// PlanVerify compares the named skills, or without names all skills, with the disk.
 func (in *Installer) PlanVerify(ctx context.Context, names []string) *Plan {
 	p := &Plan{}
 	keys, missing := in.named(names)
@@ -333,51 +326,15 @@ func (in *Installer) PlanVerify(ctx context.Context, names []string) *Plan {
 		}
 		return s
 	})...)
-	if len(names) == 0 {
-		p.Unlocked = in.unlocked(ctx)
-	}
-	for _, key := range p.Unlocked {
-		p.Notes = append(p.Notes, fmt.Sprintf("%s is beside the locked skills, and not in %s; %s", display.Echo(key), lockfile.Name, in.keep(key)))
-	}
 	return p
 }
 
-// unlocked returns the keys of skills that are in the same folders as locked skills, but not in the
-// lock.
-func (in *Installer) unlocked(ctx context.Context) (keys []string) {
-	parents := map[string]bool{}
-	for key := range in.lock.Skills {
-		parents[path.Dir(key)] = true
+// NoteUnlocked notes the folders of skills that the lock covers and does not have.
+func (in *Installer) NoteUnlocked(p *Plan, keys []string) {
+	p.Unlocked = keys
+	for _, key := range keys {
+		p.Notes = append(p.Notes, fmt.Sprintf("%s is beside the locked skills, and not in %s; %s", display.Echo(key), lockfile.Name, in.keep(key)))
 	}
-	for _, parent := range slices.Sorted(maps.Keys(parents)) {
-		real, err := in.parent(in.Folder(parent))
-		if err != nil {
-			continue
-		}
-		t, err := dir.OpenTree(real, false)
-		if err != nil {
-			continue
-		}
-		n := 0
-		_ = t.Walk(ctx, func(e dir.TreeEntry) error {
-			if n++; n > maxOwn {
-				return fs.ErrInvalid
-			}
-			folder, file, deep := strings.Cut(e.Path, "/")
-			switch {
-			case e.Mode.IsDir() && (deep || folder[0] == '.' || folder == "node_modules"):
-				return fs.SkipDir
-			case e.Mode.IsDir() || !slices.Contains(skill.EntryNames[:], file):
-				return nil
-			}
-			if key := path.Join(parent, folder); in.lock.Skills[key].Name == "" && !slices.Contains(keys, key) {
-				keys = append(keys, key)
-			}
-			return nil
-		})
-		t.Close()
-	}
-	return keys
 }
 
 // verify reports whether a skill's folder matches the lock. If not, the step gets the differences.
