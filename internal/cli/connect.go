@@ -432,7 +432,8 @@ func (f *connectFlags) connect(ctx context.Context, env *console.Env, c clientco
 	if f.remove {
 		return f.disconnect(env, c, state, ch, planErr, asJSON)
 	}
-	if f.url == "" && (!f.write || ch.State == clientconfig.Absent) { // another server has other skills
+	// The skills here tell nothing about the skills of another server.
+	if f.url == "" && (!f.write || ch.State == clientconfig.Absent) {
 		one := []connection.Connection{state}
 		one[0].Here = true
 		f.gains(ctx, env, one)

@@ -35,7 +35,7 @@ func (f *connectFlags) checkCommand(env *console.Env, c clientconfig.Client, s c
 	return nil
 }
 
-// isTemporary reports whether a program is a build of go run, in the folder for temporary
+// isTemporary reports whether go run built a program. Such a program is in the folder for temporary
 // files (go-build123/b001/exe/knack) or in the build cache (a hash with -d).
 func isTemporary(program string) bool {
 	return ofGoRun().MatchString(filepath.ToSlash(program))

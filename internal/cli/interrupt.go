@@ -48,8 +48,8 @@ func endOnSignal(c *cobra.Command, settle func()) {
 	}
 }
 
-// inTime runs say, the final message of an interrupted command. It gives up after endingTime, since
-// no program may be reading stderr.
+// inTime calls say, which prints the final message of an interrupted command. It returns after
+// endingTime at the latest, since no program may be reading stderr.
 func inTime(say func()) {
 	said := make(chan struct{})
 	go func() {

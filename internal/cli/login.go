@@ -104,7 +104,8 @@ func logoutCommand(env *console.Env) *cobra.Command {
 	}
 }
 
-// sourceNamed returns a source of the settings that a person can sign in to.
+// sourceNamed returns the source with the given name in the settings. It returns an error for a
+// source that a person cannot sign in to.
 func sourceNamed(files *settings.Finder, env *console.Env, name string) (s config.Source, ref origin.Ref, err error) {
 	f, err := files.Trusted()
 	if err != nil {

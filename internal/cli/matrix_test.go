@@ -92,7 +92,8 @@ func (h *house) send(r role, p probe) string {
 	h.tag = got.header.Get("Etag")
 	got.header.Del("Date")
 	h.top = fmt.Sprint(got.code, " ", got.header)
-	if p.route == "/usage" || p.route == "/metrics" || p.route == "/health" { // these answers contain counts of requests or ages
+	// These answers contain counts of requests, or ages.
+	if p.route == "/usage" || p.route == "/metrics" || p.route == "/health" {
 		top := got.header.Clone()
 		top.Del("Content-Length")
 		top.Del("Etag")
@@ -112,7 +113,8 @@ func (h *house) send(r role, p probe) string {
 	}
 	var lines []string
 	for _, name := range slices.Sorted(maps.Keys(got.header)) {
-		if name == "Content-Length" && (p.route == "/metrics" || p.route == "/health" || strings.Contains(got.body, used)) { // text is removed from the body below
+		// The length is of a body from which text is removed below.
+		if name == "Content-Length" && (p.route == "/metrics" || p.route == "/health" || strings.Contains(got.body, used)) {
 			continue
 		}
 		lines = append(lines, name+": "+strings.Join(got.header[name], ", "))

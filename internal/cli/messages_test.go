@@ -72,7 +72,7 @@ func keys(m map[string][]string) func(func(string) bool) {
 	}
 }
 
-// messagesIn returns the texts of the packages that are linked into the binary.
+// messagesIn returns the strings of the packages that are linked into the binary, by package.
 func messagesIn(t *testing.T, root string) map[string][]string {
 	t.Helper()
 	messages := map[string][]string{}

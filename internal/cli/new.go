@@ -40,7 +40,8 @@ repository, below the working directory. --dir names another folder.`,
 			return command.ArgCount(1, 1, "the name of the new skill")(cmd, args)
 		},
 		RunE: command.Returning(env, func(_ *cobra.Command, args []string) (command.Result, error) {
-			at := cmp.Or(settings.Root(*env, project), settings.Folder(*env, project)) // at home, for all projects
+			// In the home folder, the skill is for all projects.
+			at := cmp.Or(settings.Root(*env, project), settings.Folder(*env, project))
 			switch {
 			case below != "":
 				at = env.Absolute(below)

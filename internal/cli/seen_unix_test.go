@@ -172,7 +172,8 @@ func (w *world) probes() (all []probe) {
 	}
 	for _, labelled := range w.skills {
 		path := w.uri(labelled)
-		other := map[bool]string{true: labelled, false: labelled[len("dir-1/"):]}[path != labelled] // toggles the label
+		// The other form of the path: with the label of the root, or without it.
+		other := map[bool]string{true: labelled, false: labelled[len("dir-1/"):]}[path != labelled]
 		for _, page := range []string{"/skills/" + other + "/", "/raw/" + other + "/notes.md", "/api/v1/skills/" + other} {
 			all = append(all, probe{path: page})
 		}

@@ -41,7 +41,8 @@ func (a *admission) read(given config.Access) (tokens *access.Tokens, data []byt
 			return nil, nil, command.RunError(settings.HintOf(err, tokensReadable), "--token-file %s: %s", a.tokenFile, settings.ReasonOf(err))
 		}
 		tokens, err = access.ParseTokens(bytes.NewReader(data))
-		if errors.Is(err, access.ErrNoToken) && a.tokens != nil && len(bytes.TrimSpace(data)) > 0 { // the last token was revoked
+		// The last token was revoked while the server runs.
+		if errors.Is(err, access.ErrNoToken) && a.tokens != nil && len(bytes.TrimSpace(data)) > 0 {
 			tokens, err = &access.Tokens{}, nil
 		}
 		if err != nil {

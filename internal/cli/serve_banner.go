@@ -141,7 +141,7 @@ func thisProgram(env console.Env) string {
 	return strings.Join(words, " ")
 }
 
-// exampleClient returns an installed client that accepts such an entry, or else the first client
+// exampleClient returns an installed client that accepts an entry for s, or else the first client
 // that accepts it.
 func exampleClient(env console.Env, s clientconfig.Server) clientconfig.Client {
 	p := new(connectFlags).clientEnv(env)

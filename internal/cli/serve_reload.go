@@ -124,7 +124,8 @@ func (r *reloader) reload(ctx context.Context) error {
 	if r.roots != nil {
 		added = settings.LabelsOf(now)
 	}
-	if !sameRules { // else a new skill could block the revocation of a token
+	// Unchanged rules are not checked: a new skill must not block the revocation of a token.
+	if !sameRules {
 		if err := settings.Check(ctx, r.catalog, what, now.Access, added...); err != nil {
 			return err
 		}
