@@ -70,7 +70,8 @@ func (f *Comparison) earlier(ctx context.Context, env *console.Env, scanner Scan
 	} else {
 		entries = slices.DeleteFunc(slices.Clone(v.Entries), func(e *catalog.Entry) bool {
 			_, approved := book.Of(e.URI().String())
-			return !selection.HasURI(e) || e.Root.Scope == skill.ScopeBuiltin && !approved // a part of knack
+			// The built-in skills are a part of knack, and need no approval.
+			return !selection.HasURI(e) || e.Root.Scope == skill.ScopeBuiltin && !approved
 		})
 	}
 	return entries, &approvedSkills{env, f, w.Files(), file, book, v, len(words) == 0}, unread, nil
