@@ -195,7 +195,8 @@ func TestChatRounds(t *testing.T) {
 	if want := "error: Reached maximum tool rounds (15). Stopping to prevent infinite loop.\n"; out != "" || errs != want || code != 1 || len(s.Requests()) != 15 {
 		t.Errorf("%q, %q, exit status %d, %d requests", out, errs, code, len(s.Requests()))
 	}
-	_, errs, code = talks(t, nowhere{}, nil, append(args, "--max-tokens", "200")...) // each request uses 110
+	// Each request uses 110 tokens.
+	_, errs, code = talks(t, nowhere{}, nil, append(args, "--max-tokens", "200")...)
 	if want := "error: Reached maximum tokens (220 of 200).\n"; errs != want || code != 1 || len(s.Requests()) != 17 {
 		t.Errorf("%q, exit status %d, %d requests", errs, code, len(s.Requests()))
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// record is a record of a transcript.
+// record is a line of a transcript.
 type record struct {
 	Type, ID, Name, Text string
 	IsError              bool

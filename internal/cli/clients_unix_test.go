@@ -68,7 +68,9 @@ func TestClientsConnect(t *testing.T) {
 				got := resultsOf(t, audit, func(ctx context.Context) {
 					cmd := exec.CommandContext(ctx, program, a.args...)
 					cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = home, &said, &said, 5*time.Second
-					cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // most are scripts that start it
+					// Most programs are scripts that start the client, so the whole process group
+					// is killed.
+					cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 					cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 					cmd.Env = append([]string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "TERM=dumb", "KNACK_TOKEN=" + sent}, a.env...)
 					_ = cmd.Run() // a client that starts a conversation fails
