@@ -65,7 +65,7 @@ func (f *flags) settle(ctx context.Context, in *install.Installer, p *install.Pl
 
 // sight lists the clients of this machine by the way in which they see the new skills of a plan.
 type sight struct {
-	folder string   // that has the new skills
+	folder string   // with the new skills
 	read   []Client // they read that folder
 	placed []Client // they got a link or a copy
 	knack  []Client // they get the skills through knack

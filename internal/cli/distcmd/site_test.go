@@ -72,7 +72,7 @@ func (s *changing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(data)
 }
 
-// project is a project in which knack runs.
+// project runs knack in the folder of a project.
 type project struct {
 	t         *testing.T
 	dir, home string
