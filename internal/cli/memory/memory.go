@@ -18,9 +18,9 @@ const (
 	// that is more than gcLeast. gcMost bounds it. Otherwise the first scan of 100,000 skills would
 	// start a collection after each 10 MiB, and each would go through a larger heap.
 	gcPercent, gcMost = 35, 16 << 20
-	// gcShare is the number of bytes that each goroutine adds to this budget. The sum of budget and
-	// live heap stays below softLimit. Without it, collections would follow one another while
-	// thousands of clients connect, and all calls would wait for them.
+	// gcShare is the number of bytes that each goroutine adds to this budget. These bytes and the
+	// live heap together do not exceed softLimit. Without them, collections would follow one
+	// another while thousands of clients connect, and all calls would wait for them.
 	gcShare = 8 << 10
 	// softLimit is the number of bytes above which the runtime collects more often. It helps if a
 	// flood of calls allocates faster than GOGC is adapted. The limit is at least twice the live
