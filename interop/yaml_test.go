@@ -97,7 +97,7 @@ func flat(s string) string { return strings.Join(strings.Fields(s), " ") }
 // difference is one way in which the two readers differ. count is the number of blocks in the
 // corpus that have it, and holds reports whether a block has it.
 type difference struct {
-	what  string // which part of the comparison
+	what  string // the part of the comparison in which they differ
 	why   string
 	count int
 	holds func(b *block) bool

@@ -56,7 +56,7 @@ func TestAgents(t *testing.T) {
 				t.Skipf("%s=%s does not name %s", which, value, a.folder)
 			}
 			version := a.installed(t)
-			t.Parallel() // clients wait for much of their time
+			t.Parallel() // clients mostly wait
 			for _, s := range scenarios {
 				t.Run(s.name, func(t *testing.T) {
 					seen.begin(s.table, a.name+s.suffix)

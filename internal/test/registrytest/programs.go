@@ -16,7 +16,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// Registries that the tests start.
+// The kinds of registry that tests start.
 const (
 	Distribution   = "distribution 3.1.2"
 	DockerRegistry = "docker-registry 2.8.2" // Debian's, without the list of referrers

@@ -47,7 +47,7 @@ func inFlight(r *trial) {
 		"git/b.md": "INSIDE b " + strings.Repeat("b", 200_000), // large enough to need a share of the memory for answers
 		// About 16 MiB each.
 		"git/control.txt": strings.Repeat("\x01", 16<<20), "git/text.txt": strings.Repeat("INSIDE\n", 16<<20/7),
-		// Thirteen answers of eight.txt leave less of 96 MiB than b.md takes.
+		// Thirteen answers with eight.txt leave less of the 96 MiB than an answer with b.md needs.
 		"git/eight.txt": strings.Repeat("8 MB. ", 7_740_000/6), "git/wide.txt": "\xff\xfe" + strings.Repeat("a\x00\x08\x4e", 4<<20-1),
 		"git/lines.txt": strings.Repeat("\n", 1<<20), "git/bytes.bin": strings.Repeat("\x00\xff", 8<<20),
 	})

@@ -155,7 +155,7 @@ func (m mutation) tried(t *testing.T) string {
 	return r.noticed
 }
 
-// partOf finds a part by its name.
+// partOf returns the part with the name PROPERTY/PART.
 func partOf(t *testing.T, name string) part {
 	t.Helper()
 	for _, p := range properties() {

@@ -33,7 +33,7 @@ func (r *trial) patience() time.Duration {
 type setting struct {
 	env    []string
 	home   string // "" stands for a fresh one
-	nobody bool   // as a user without rights
+	nobody bool   // runs as the user nobody
 	files  int    // the limit on open files; 0 leaves the system's
 	stdin  io.Reader
 }
@@ -83,7 +83,7 @@ type ran struct {
 
 func (o ran) all() string { return o.out + "\n" + o.errout }
 
-// run runs a command to its end.
+// run runs a command and waits until it ends. It kills the command after the patience.
 func (r *trial) run(s setting, args ...string) ran {
 	r.Helper()
 	cmd := r.command(s, args...)
@@ -103,7 +103,7 @@ type knack struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser
 	ended chan struct{} // closed once the process is gone
-	url   string        // of MCP over HTTP
+	url   string        // the URL of MCP over HTTP
 
 	write sync.Mutex
 	mu    sync.Mutex
@@ -144,7 +144,7 @@ func (k *knack) kill() {
 	<-k.ended
 }
 
-// hear collects the log, up to a size.
+// hear collects the server's log, up to a size, and takes out the reports about the heap.
 func (k *knack) hear(from io.Reader) {
 	lines := bufio.NewReader(from)
 	for first := true; ; {

@@ -36,7 +36,7 @@ type part struct {
 	name    string // the name of the subtest
 	promise string // the promise that it tests, a row of the second table
 	run     func(*trial)
-	// slow parts run only with SAFETY=full.
+	// slow is set for a part that runs only with SAFETY=full.
 	slow bool
 }
 

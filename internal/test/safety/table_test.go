@@ -84,7 +84,7 @@ func sums(lines []line) (out []line) {
 	return out
 }
 
-// grouped writes 1234567 as 1,234,567.
+// grouped formats a number with commas: 1234567 as 1,234,567.
 func grouped(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

@@ -143,7 +143,7 @@ var webPlaces = []struct {
 	{"asset", false, func(skill, path string) string { return "/assets/" + skill + "/" + path }},
 }
 
-// webLists lists the addresses that show all skills.
+// webLists lists the addresses of pages and API routes that list skills or show the server's state.
 var webLists = []string{
 	"/", "/?q=git", "/signin", "/health", "/usage", "/connect", "/metrics", "/api/v1/skills", "/api/v1/skills?state=skipped", "/api/v1/skills?q=git&limit=5", "/api/v1/problems", "/api/v1/openapi.json", "/.well-known/agent-skills/index.json",
 }
