@@ -140,7 +140,7 @@ func (w *Workspace) lockOptions() (o provenance.Options) {
 func (w *Workspace) Unlocked(ctx context.Context, folder string) []string {
 	var sources []catalog.Source
 	for _, r := range w.layout.roots {
-		if r.Dir != "" {
+		if r.Dir != "" && !r.Absent {
 			sources = append(sources, w.layout.source(dir.Options{Root: r, Watches: w.watches}))
 		}
 	}

@@ -52,7 +52,7 @@ func (in *Installer) keep(key string) string {
 		return in.command("update", in.word(key)) + " keeps the change"
 	}
 	words := []string{"add", in.typed(in.Folder(key))}
-	if to := filepath.Dir(in.Folder(key)); to != in.o.To {
+	if to := filepath.Dir(in.Folder(key)); to != in.o.To && !in.o.AtHome { // --global takes no --to
 		words = append(words, "--to", in.shown(to))
 	}
 	if !locked {
