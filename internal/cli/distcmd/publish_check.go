@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli/command"
 	findings "github.com/knack-dev/knack/internal/cli/report"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/policy/provenance"
 	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
@@ -100,23 +102,29 @@ func (p *publisher) fixOf(folder string, errs []findingJSON) string {
 	return fmt.Sprintf("correct the skill, or, if the finding is harmless, write check: {rules: {%s: warning}} in knack.yaml; a machine that serves it accepts it with knack approve %s --accept %[1]s --reason TEXT", errs[i].Rule, errs[i].skill)
 }
 
-// placesOfLocks returns the folders in which to look for the lock of a folder of skills. They are
-// the folder, its parents in its repository and, for the skills of all projects, ~/.agents.
+// placesOfLocks returns the folders in which to look for the lock of a folder of skills, as for
+// [provenance.Locks]. They are the folder, the folders above it and, for the skills of all projects,
+// ~/.agents.
 func (p *publisher) placesOfLocks(folder string) []string {
-	all, home := dir.Repository(folder), filepath.Join(p.env.Home, ".agents")
+	all, home := provenance.Above(folder), filepath.Join(p.env.Home, ".agents")
 	if p.env.Home != "" && realpath.Inside(home, folder) {
 		return append([]string{home}, all...)
 	}
 	return all
 }
 
-// lockOf returns the lock's entries for the skills below a folder. The keys are paths relative to
-// that folder. The lock is in the folder or above it. Entries whose source is on this machine are
-// left out, since they mean nothing elsewhere.
+// lockOf returns the entries of locks for the skills below a folder. The keys are paths relative to
+// that folder. Of the locks in the folder and above it, the first that has a skill counts. Entries
+// whose source is on this machine are left out, since they mean nothing elsewhere.
 func (p *publisher) lockOf(folder string) (map[string]lockfile.Skill, error) {
+	entries, seen := map[string]lockfile.Skill{}, map[string]bool{}
+	repository := dir.Repository(folder)
 	for _, at := range p.placesOfLocks(folder) {
 		file := filepath.Join(at, lockfile.Name)
 		t, err := dir.OpenTree(at, true)
+		if errors.Is(err, fs.ErrPermission) && !slices.Contains(repository, at) {
+			continue // a folder above may be another user's
+		}
 		if err != nil {
 			return nil, command.RunError("", "%s cannot be read: %w", p.env.Shown(at), command.Cause(err))
 		}
@@ -143,14 +151,14 @@ func (p *publisher) lockOf(folder string) (map[string]lockfile.Skill, error) {
 		if below == "." {
 			prefix = ""
 		}
-		entries := map[string]lockfile.Skill{}
 		for key, e := range lock.Skills {
+			rest, below := strings.CutPrefix(key, prefix)
 			local := strings.HasPrefix(e.Source, ".") || strings.HasPrefix(e.Source, "/") || strings.HasPrefix(e.Source, "~") || strings.HasPrefix(e.Source, "file:")
-			if rest, ok := strings.CutPrefix(key, prefix); ok && !local {
+			if below && !seen[rest] && !local {
 				entries[rest] = e
 			}
+			seen[rest] = seen[rest] || below
 		}
-		return entries, nil
 	}
-	return nil, nil
+	return entries, nil
 }

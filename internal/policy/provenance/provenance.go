@@ -209,9 +209,9 @@ func (l *Locks) sweep() {
 // They are its real path with its parents, then the parents of each link on the way to it, and last
 // the folder of the lock for all projects, which is also returned as global.
 func (l *Locks) candidates(folder, real string) (all []string, global string) {
-	all = above(real)
+	all = Above(real)
 	for _, link := range realpath.Links(folder) {
-		all = append(all, above(filepath.Dir(link))...)
+		all = append(all, Above(filepath.Dir(link))...)
 	}
 	if l.o.Global != "" {
 		global = realpath.Of(l.o.Global)
@@ -225,8 +225,9 @@ func (l *Locks) candidates(folder, real string) (all []string, global string) {
 	}), global
 }
 
-// above lists a folder and its parents up to the root of the repository.
-func above(folder string) []string {
+// Above lists a folder and its parents up to the root of the repository, or outside of one a few
+// parents. The lock of a skill is in one of them, unless it is the one for all projects.
+func Above(folder string) []string {
 	chain := dir.Repository(folder)
 	if len(chain) > 1 {
 		return chain
