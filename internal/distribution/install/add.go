@@ -352,9 +352,9 @@ func (in *Installer) stepFor(g got, ref origin.Ref, at origin.Revision, pin bool
 	return s
 }
 
-// choose returns the skills that a request selects: those with a requested name, or else all skills
-// with --all, a source's only skill, or the skill in the folder that the source names. It returns
-// nil if it selects no skill.
+// choose returns the skills that a request selects, or nil. These are the skills with a requested
+// name. Without names, they are all skills with --all, a source's only skill, or the skill in the
+// folder that the source names.
 func choose(skills []origin.Skill, ref origin.Ref, q Request, asked map[string]bool, m *market) (chosen []origin.Skill) {
 	switch {
 	case len(q.Skills) > 0:

@@ -16,7 +16,7 @@ import (
 )
 
 // Spot is the place of an installed skill in the folder of a client that does not read the skill's
-// own folder: a link to the skill, or a copy.
+// own folder. The place has a link to the skill, or a copy.
 type Spot struct {
 	Client string        // its ID
 	Name   string        // its name, for people
@@ -41,9 +41,10 @@ type Clients struct {
 	Form lockfile.Form
 }
 
-// Settle puts the installed skills of a plan into the folders of clients: of the clients that the
-// lock names, and of the given clients, which it records in the lock. held returns the reasons for
-// which skills are held back, by folder. Settle removes such a skill from the folders of clients.
+// Settle puts the installed skills of a plan into the folders of clients. These are the clients
+// that the lock names, and the given clients, which Settle records in the lock. held returns the
+// reasons for which skills are held back, by folder. Settle removes such a skill from the folders
+// of clients.
 func (in *Installer) Settle(ctx context.Context, p *Plan, asked Clients, held func(folders []string) map[string]string) error {
 	var steps []*Step
 	var folders []string
