@@ -286,8 +286,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// FuzzRef checks that the text of a parsed source parses to the same source, and that no program
-// can take any part of it for an option or a password.
+// FuzzRef checks that the text of a parsed source parses to the same source. It also checks that no
+// program can take any part of that text for an option or a password.
 func FuzzRef(f *testing.F) {
 	for _, c := range refForms {
 		f.Add(c.text)
