@@ -16,8 +16,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// The versions of the index, by its $schema (github.com/cloudflare/agent-skills-discovery-rfc).
-// Version 0.1.0 has no $schema.
+// schema2 is the $schema of an index of version 0.2.0
+// (github.com/cloudflare/agent-skills-discovery-rfc). An index of version 0.1.0 has no $schema.
 const schema2 = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 
 // maxIndex bounds an index, in bytes.
