@@ -104,9 +104,9 @@ func TestForwardOnly(t *testing.T) {
 	})
 }
 
-// TestHeadUnread checks that a replica with forward-only accepts no release while it cannot read
-// its record of the last served release. It accepts releases again after it can read the record, or
-// after the record is removed. Without forward-only, the replica starts afresh.
+// TestHeadUnread checks that a replica with forward-only serves no release while it cannot read its
+// record of the last served release. After it can read the record, it serves that release again.
+// Without forward-only, the replica starts afresh.
 func TestHeadUnread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
