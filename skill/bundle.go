@@ -222,3 +222,12 @@ func (b *Bundle) Same(o *Bundle) bool {
 // EntryNames lists the spellings of a skill's main file, in order of preference. Any other
 // spelling is reported, not served.
 var EntryNames = [...]string{"SKILL.md", "skill.md", "SKILL.MD", "Skill.md"}
+
+// IsEntryName reports whether a file name is one of [EntryNames], which can be served.
+func IsEntryName(name string) bool { return slices.Contains(EntryNames[:], name) }
+
+// IsEntryNameInAnyCase reports whether a file name spells SKILL.md in some case. It compares only
+// ASCII names, since a Unicode fold would take the Kelvin sign for a K.
+func IsEntryNameInAnyCase(name string) bool {
+	return len(name) == len(MainFile) && strings.EqualFold(name, MainFile)
+}

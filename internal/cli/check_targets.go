@@ -8,7 +8,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/plugins"
@@ -74,7 +73,7 @@ func targets(ctx context.Context, env *console.Env, named *namedSkills, words []
 			unread = append(unread, command.Fail(command.Error, fmt.Errorf("%s: %s", display.Echo(p), skill.Reason(err)), "check the path"))
 		case info.IsDir():
 			out = append(out, target{root: checkRoot(abs, p), given: p, base: abs})
-		case strings.EqualFold(filepath.Base(abs), skill.MainFile):
+		case skill.IsEntryNameInAnyCase(filepath.Base(abs)):
 			out = append(out, target{root: checkRoot(filepath.Dir(abs), filepath.Dir(p)), only: true, given: p, base: filepath.Dir(abs)})
 		case pluginFolder(abs) != "":
 			folder, shown := pluginFolder(abs), filepath.ToSlash(p)

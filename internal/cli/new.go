@@ -103,7 +103,7 @@ func makeSkill(env *console.Env, project, below, name, description, find string)
 		return r, command.RunError(elsewhere, "%s cannot be read: %w", env.Shown(folder), command.Cause(err))
 	}
 	for _, e := range entries {
-		if strings.EqualFold(e.Name(), skill.MainFile) {
+		if skill.IsEntryNameInAnyCase(e.Name()) {
 			return r, existsError(*env, filepath.Join(folder, e.Name()), name+find)
 		}
 	}

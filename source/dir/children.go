@@ -2,7 +2,6 @@ package dir
 
 import (
 	"io/fs"
-	"strings"
 	"sync"
 
 	"github.com/knack-dev/knack/internal/base/realpath"
@@ -68,23 +67,17 @@ func childOf(e fs.DirEntry) child {
 
 // unused reports whether a scan does not use an entry.
 func (c child) unused() bool {
-	return c.name == gitLink || c.name == "node_modules" || c.regular && !isEntry(c.name) && !typo.IsMainFile(c.name)
+	return c.name == gitLink || c.name == "node_modules" || c.regular && !skill.IsEntryNameInAnyCase(c.name) && !typo.IsMainFile(c.name)
 }
 
 func spellings(children []child) []string {
 	var out []string
 	for _, c := range children {
-		if isEntry(c.name) {
+		if skill.IsEntryNameInAnyCase(c.name) {
 			out = append(out, c.name)
 		}
 	}
 	return out
-}
-
-// isEntry reports whether name spells SKILL.md in some case. It compares only ASCII names, since a
-// Unicode fold would take the Kelvin sign for a K.
-func isEntry(name string) bool {
-	return len(name) == len("SKILL.md") && strings.EqualFold(name, "SKILL.md")
 }
 
 // choose splits the sorted spellings of SKILL.md into the served one and the others.

@@ -66,7 +66,7 @@ func (w *walk) link(out *found, p *node, name string, in *lazyFolder) {
 	case errors.Is(err, skill.ErrNotFolder):
 		// A link to a SKILL.md was probably meant to lead to its folder. Any other link leads to a
 		// file beside the skills, and needs no notice.
-		if to, err := os.Readlink(met.at); err == nil && isEntry(filepath.Base(to)) && !strings.Contains(name, ".") {
+		if to, err := os.Readlink(met.at); err == nil && skill.IsEntryNameInAnyCase(filepath.Base(to)) && !strings.Contains(name, ".") {
 			say(ruleLinkToFile, "is a link to the file "+display.Spelt(to)+", and a skill is a folder", "let the link lead to the file's folder")
 		}
 		return

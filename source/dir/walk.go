@@ -351,9 +351,9 @@ func (w *walk) visit(p *node, r *reader) (out found) {
 	for _, c := range children {
 		switch {
 		case c.folder:
-		case c.link && !isEntry(c.name):
+		case c.link && !skill.IsEntryNameInAnyCase(c.name):
 			w.link(&out, p, c.name, &in)
-		case !c.link && !c.regular && !isEntry(c.name):
+		case !c.link && !c.regular && !skill.IsEntryNameInAnyCase(c.name):
 			reportSpecial(&out, p, c)
 		}
 	}

@@ -144,7 +144,7 @@ func blank(v catalog.View, o Options) *Report {
 // finds skills by their folders and does not judge the frontmatter.
 func (r *Report) runnerLoads(e *catalog.Entry) bool {
 	data := r.Verdicts[e].Data
-	return e.ModelInvocable && len(data) > 0 && utf8.Valid(data) && strings.EqualFold(e.Entry, skill.MainFile) &&
+	return e.ModelInvocable && len(data) > 0 && utf8.Valid(data) && skill.IsEntryNameInAnyCase(e.Entry) &&
 		notFor000(e) == "" && r.View.InFolder(e.Folder()) == e
 }
 

@@ -234,7 +234,7 @@ func (l *elsewhere) folder(at string) {
 	}
 	b := BareFolder{At: l.display(at), Files: []string{}, dir: at}
 	for _, e := range entries {
-		if strings.EqualFold(e.Name(), skill.MainFile) {
+		if skill.IsEntryNameInAnyCase(e.Name()) {
 			l.add(at, "is too deep below its root, or behind a link that is not followed", "move it up, or add its folder to the searched ones: "+l.r.Options.Serving(filepath.Dir(at)))
 			return
 		}

@@ -280,7 +280,7 @@ func (r *Report) isPath(e *catalog.Entry, name string) bool {
 		at = filepath.Join(r.Options.Dir, at)
 	}
 	at = filepath.Clean(at)
-	return at == e.Dir() || filepath.Dir(at) == e.Dir() && strings.EqualFold(filepath.Base(at), skill.MainFile)
+	return at == e.Dir() || filepath.Dir(at) == e.Dir() && skill.IsEntryNameInAnyCase(filepath.Base(at))
 }
 
 // folders is a source that can list the files of a folder without a skill.

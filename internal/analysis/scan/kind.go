@@ -177,7 +177,7 @@ func isPyc(data []byte) bool {
 // This applies to the main file and to scripts. A file without an extension is a script if its
 // folder is for programs.
 func matters(name string) bool {
-	if slices.Contains(skill.EntryNames[:], name) {
+	if skill.IsEntryName(name) {
 		return true
 	}
 	switch textKinds()[extension(name)] {

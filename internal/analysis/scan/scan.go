@@ -125,7 +125,7 @@ func (s *scanner) all(ctx context.Context, fsys fs.FS, files []skill.File) (Repo
 		s.files[f.Path] = true
 	}
 	main := func(f skill.File) int {
-		if slices.Contains(skill.EntryNames[:], f.Path) {
+		if skill.IsEntryName(f.Path) {
 			return 0
 		}
 		return 1

@@ -137,7 +137,7 @@ func named(env *console.Env, v catalog.View, word string) (all []*catalog.Entry,
 	case found != nil:
 		return nil, command.RunError("check the path", "%s: %s", display.Echo(word), skill.Reason(found))
 	default:
-		if strings.EqualFold(filepath.Base(at), skill.MainFile) {
+		if skill.IsEntryNameInAnyCase(filepath.Base(at)) {
 			at = filepath.Dir(at)
 		}
 		at = realpath.Of(at)
@@ -167,7 +167,7 @@ func IsName(env *console.Env, word string) bool {
 	label, _, labelled := strings.Cut(word, ":")
 	labelled = labelled && len(label) > 1 && !strings.ContainsAny(label, `/\`) // one letter is a Windows drive
 	switch {
-	case found == nil || errors.Is(found, fs.ErrPermission) || typo.IsMainFile(word) || strings.EqualFold(word, skill.MainFile):
+	case found == nil || errors.Is(found, fs.ErrPermission) || typo.IsMainFile(word) || skill.IsEntryNameInAnyCase(word):
 		return false
 	case labelled:
 		return true // Windows returns another error for such a name

@@ -302,7 +302,7 @@ func (in *Installer) sameButInstaller(s *Step, format foreign.Format) bool {
 	case foreign.Project, foreign.Global: // npx skills leaves some files out
 		return len(d.Added)+len(d.Changed) == 0 && !slices.ContainsFunc(d.Removed, func(p string) bool { return !foreign.LeftOut(p) })
 	case foreign.GitHub: // gh adds fields to SKILL.md
-		if len(d.Added)+len(d.Removed) > 0 || len(d.Changed) != 1 || !slices.Contains(skill.EntryNames[:], d.Changed[0]) {
+		if len(d.Added)+len(d.Removed) > 0 || len(d.Changed) != 1 || !skill.IsEntryName(d.Changed[0]) {
 			return false
 		}
 		t, err := dir.OpenTree(s.place, false)

@@ -87,7 +87,7 @@ func (in *Installer) holder(name string) string {
 	for key, e := range in.lock.Skills {
 		for _, f := range e.Files {
 			dir, base := path.Split(f.Path)
-			if dir != "" && slices.Contains(skill.EntryNames[:], base) && (path.Base(dir) == name || path.Join(key, dir) == name) {
+			if dir != "" && skill.IsEntryName(base) && (path.Base(dir) == name || path.Join(key, dir) == name) {
 				return key
 			}
 		}

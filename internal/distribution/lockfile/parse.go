@@ -174,7 +174,7 @@ func (r *reader) files(entry int) (files []File) {
 	})
 	main := false
 	for _, f := range files {
-		main = main || strings.EqualFold(f.Path, skill.MainFile)
+		main = main || skill.IsEntryNameInAnyCase(f.Path)
 		for i, c := range f.Path {
 			if c != '/' {
 				continue

@@ -145,7 +145,7 @@ func mainFiles(e Node, sub string, yield func(folder, name string, isFile bool))
 		switch {
 		case name == ".git" || name == "node_modules":
 			return
-		case len(name) == len(skill.MainFile) && strings.EqualFold(name, skill.MainFile):
+		case skill.IsEntryNameInAnyCase(name):
 			yield(cmp.Or(strings.TrimSuffix(path[:start], "/"), "."), name, last)
 		}
 		if last {
@@ -209,7 +209,7 @@ func (f *finding) take(e Node) {
 		f.files++
 		f.size += max(e.Size, 0)
 		f.Fault = f.checkPath(path)
-		if strings.EqualFold(path, skill.MainFile) {
+		if skill.IsEntryNameInAnyCase(path) {
 			f.mains = append(f.mains, path)
 		}
 	}

@@ -262,7 +262,7 @@ func parsePasted(u *url.URL) (r Ref, pasted bool, err error) {
 	}
 	sub := rest[1:]
 	if parts[at] == "blob" {
-		if len(sub) == 0 || !slices.Contains(skill.EntryNames[:], sub[len(sub)-1]) {
+		if len(sub) == 0 || !skill.IsEntryName(sub[len(sub)-1]) {
 			return Ref{}, true, refuse("paste the address of the folder or of its SKILL.md", "the address leads to a file that is not a SKILL.md")
 		}
 		sub = sub[:len(sub)-1]

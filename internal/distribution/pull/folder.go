@@ -280,7 +280,7 @@ func (f Folder) copy(tree *edit.Tree, m store.Member, to string, wrote map[strin
 		file, there := wrote[path.Join(to, name)]
 		if !there {
 			var main bytes.Buffer
-			isMain := slices.Contains(skill.EntryNames[:], name)
+			isMain := skill.IsEntryName(name)
 			if isMain {
 				content = io.TeeReader(content, &limited{&main, skill.MaxSkillMD + 1})
 			}

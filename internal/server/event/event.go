@@ -1,5 +1,6 @@
-// Package event describes the requests to a server and its other decisions. An [Event] is filled in
-// one place, where a request is answered. The audit log, the usage counts and the metrics read it.
+// Package event describes the requests to a server and its other decisions. An [Event] is filled
+// where a request is answered or refused: in package mcpserver for messages of MCP, in package
+// httpguard for pages and refusals. The audit log, the usage counts and the metrics read it.
 package event
 
 import (

@@ -31,7 +31,7 @@ func (m *Memory) Scan(context.Context) (skill.Scan, error) {
 	for name := range m.Files {
 		dir, file := path.Split(name)
 		dir = path.Clean(dir)
-		if !slices.Contains(skill.EntryNames[:], file) {
+		if !skill.IsEntryName(file) {
 			continue
 		}
 		fsys, err := fs.Sub(m.FS, dir)

@@ -40,7 +40,7 @@ func Installed(folder string, data []byte) (e Skill, ok bool) {
 	}
 	r.source(&e, asGit(repo), want)
 	if p := strings.TrimSuffix(r.text(f.Value, ghPrefix+"path"), "/"); p != "" {
-		if slices.Contains(skill.EntryNames[:], path.Base(p)) {
+		if skill.IsEntryName(path.Base(p)) {
 			p = path.Dir(p)
 		}
 		r.path(&e, f.Value, p)

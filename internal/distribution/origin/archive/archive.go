@@ -248,7 +248,7 @@ func Skills(ctx context.Context, r io.ReaderAt, size int64) ([]origin.Skill, err
 	err := packed.Walk(ctx, r, size, func(e origin.Node, content io.Reader) error {
 		entries = append(entries, e)
 		name := e.Path[strings.LastIndexByte(e.Path, '/')+1:]
-		if len(name) != len(skill.MainFile) || !strings.EqualFold(name, skill.MainFile) || e.Type > origin.Exec || texts > maxTexts {
+		if !skill.IsEntryNameInAnyCase(name) || e.Type > origin.Exec || texts > maxTexts {
 			return nil
 		}
 		data, err := io.ReadAll(io.LimitReader(content, skill.MaxSkillMD+1))

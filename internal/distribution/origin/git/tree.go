@@ -85,7 +85,7 @@ type candidate struct {
 func (c candidates) note(p string) {
 	for start := 0; start < len(p); {
 		name, _, more := strings.Cut(p[start:], "/")
-		if strings.EqualFold(name, skill.MainFile) {
+		if skill.IsEntryNameInAnyCase(name) {
 			folder := path.Clean(p[:start])
 			if c[folder] == nil {
 				c[strings.Clone(folder)] = &candidate{}
@@ -127,7 +127,7 @@ func (c candidates) keep(p string) bool {
 		start += len(name) + 1
 	}
 	of.files++
-	return of.files <= origin.MaxFiles+1 || strings.EqualFold(path.Base(p), skill.MainFile)
+	return of.files <= origin.MaxFiles+1 || skill.IsEntryNameInAnyCase(path.Base(p))
 }
 
 // list calls take for each entry of a commit except folders. The arguments are valid until take

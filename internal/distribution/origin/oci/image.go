@@ -86,7 +86,7 @@ func (m *image) fetch(ctx context.Context) error {
 	// If SKILL.md is its own layer, each layer is a file. An archive with a title is then a file
 	// of the skill, which is not unpacked.
 	if slices.ContainsFunc(layers, func(l layer) bool {
-		return l.packing == single && strings.EqualFold(path.Base(l.title), skill.MainFile)
+		return l.packing == single && skill.IsEntryNameInAnyCase(path.Base(l.title))
 	}) {
 		for i := range layers {
 			if layers[i].title != "" && !layers[i].folder {
@@ -215,7 +215,7 @@ func (m *image) add(layer int, f file) error {
 	case m.size < 0 || m.size > archive.MaxUnpacked:
 		return origin.Mark(origin.ErrLimit, fmt.Errorf("the layers have more than %d GiB when they are unpacked: is this an artifact of skills?", archive.MaxUnpacked>>30))
 	}
-	if !strings.EqualFold(path.Base(f.Path), skill.MainFile) {
+	if !skill.IsEntryNameInAnyCase(path.Base(f.Path)) {
 		return nil
 	}
 	delete(m.texts, f.Path)

@@ -17,7 +17,7 @@ func isEntry(file string) bool {
 	if n := strings.LastIndexByte(file, '!'); n >= 0 {
 		file = file[n+1:]
 	}
-	return slices.Contains(skill.EntryNames[:], path.Base(file))
+	return skill.IsEntryName(path.Base(file))
 }
 
 // frontmatter judges the fields of a main file, and the comments in the frontmatter of any file.
