@@ -238,6 +238,9 @@ func (in *Installer) changed(s *Step, restore, restoreAll string, keep bool) (wh
 	why, fix = "it was changed since it was locked", restore
 	switch extra := s.found.extra; {
 	case len(extra) > 0:
+		if s.Was != nil && s.found.digest == s.Was.Digest {
+			why = "its locked files are unchanged, but its folder has entries that no lock has"
+		}
 		fix += fmt.Sprintf("; or move %s out of the folder, since a lock has no links and no names that begin with a dot", shortList(extra))
 		if keep && (s.Was == nil || s.found.digest != s.Was.Digest) {
 			fix += ", and then " + in.keep(s.Key)
