@@ -91,8 +91,8 @@ func (f *lock) addFix(key string) string {
 		return "add it with knack add" + elsewhere
 	}
 	words := "knack add " + at + f.flags()
-	if to := path.Dir(key); to != agents.SkillsFolder && !f.isGlobal() {
-		words += " --to " + base + "/" + to
+	if path.Dir(key) != agents.SkillsFolder && !f.global {
+		words += " --to " + strings.TrimSuffix(at, "/"+path.Base(key))
 	}
 	return words + " records it as your own" + elsewhere
 }
@@ -101,13 +101,10 @@ func (f *lock) addFix(key string) string {
 // returns "" exactly if a text has no other characters.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-~"
 
-// isGlobal reports whether this is the lock of the skills for all projects.
-func (f *lock) isGlobal() bool { return f.global || filepath.Base(f.folder) == ".agents" }
-
 // flags returns the flags that make a command use this lock.
 func (f *lock) flags() string {
 	switch {
-	case f.isGlobal():
+	case f.global:
 		return " --global"
 	case f.shown != "" && f.shown != ".":
 		return " --project " + f.shown

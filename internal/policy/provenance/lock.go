@@ -29,7 +29,7 @@ type lock struct {
 	parents map[string]string // folders with skills, relative as keys are, by their real paths
 	others  *sync.Map         // results of [lock.parentOf] from the disk
 	copies  map[string]string // keys of skills that also have copies in the folders of clients, by the real paths of the copies
-	global  bool              // the lock of [Options.Global]
+	global  bool              // the lock of [Options.Global], the one for all projects
 }
 
 // file is the cached state of one lock file.
@@ -87,12 +87,12 @@ func (l *Locks) look(f *file, folder string, anew bool) *lock {
 	unread, _ := errors.AsType[*lockfile.UnreadableError](err)
 	switch {
 	case unread != nil:
-		f.now, f.stamp = unusable(folder, unread.Error(), unread.Fix), skill.Stamp{}
+		f.now, f.stamp = l.unusable(folder, unread.Error(), unread.Fix), skill.Stamp{}
 		return f.now
 	case err != nil: // the file does not exist
 		f.stamp = skill.Stamp{}
 		if f.had && l.o.Enforce {
-			f.now = unusable(folder, lockfile.Name+" is gone", "restore it from version control, or restart the server to serve the skills without it")
+			f.now = l.unusable(folder, lockfile.Name+" is gone", "restore it from version control, or restart the server to serve the skills without it")
 		} else {
 			f.now = nil
 		}
@@ -103,13 +103,11 @@ func (l *Locks) look(f *file, folder string, anew bool) *lock {
 	f.stamp = stamp
 	content, err := lockfile.Parse(data)
 	if fault, ok := errors.AsType[*jsonfile.Error](err); ok {
-		f.now = unusable(folder, fmt.Sprintf("%s:%d:%d: %s", lockfile.Name, fault.Line, fault.Column, fault.Message), fault.Fix)
+		f.now = l.unusable(folder, fmt.Sprintf("%s:%d:%d: %s", lockfile.Name, fault.Line, fault.Column, fault.Message), fault.Fix)
 		return f.now
 	}
-	f.now = &lock{folder: folder, skills: content.Skills, nested: &sync.Map{}, global: l.o.Global != "" && realpath.Same(l.o.Global, folder)}
-	if l.o.Shown != nil {
-		f.now.shown = filepath.ToSlash(l.o.Shown(folder))
-	}
+	f.now = l.newLock(folder)
+	f.now.skills = content.Skills
 	return f.now
 }
 
@@ -129,13 +127,13 @@ func (f *lock) resolved(o Options) *lock {
 		}
 		return real
 	}
-	if f.isGlobal() {
+	if f.global {
 		parent(path.Base(agents.SkillsFolder))
 	} else {
 		parent(agents.SkillsFolder)
 	}
 	homes, project := agents.Homes{Home: o.Home, Getenv: o.Getenv}, f.folder
-	if f.isGlobal() {
+	if f.global {
 		project = ""
 	}
 	for key, e := range f.skills {
@@ -156,9 +154,9 @@ func (f *lock) resolved(o Options) *lock {
 // skill of the lock is in it or around it, or if it is the default folder for installed skills. An
 // unreadable lock applies to every folder; the unreadable lock for all projects applies only to its
 // own folders.
-func (f *lock) isAbout(folder string, global bool) bool {
+func (f *lock) isAbout(folder string) bool {
 	if f.fault != nil {
-		return !global || realpath.Inside(f.folder, folder) || realpath.Same(filepath.Join(f.folder, path.Base(agents.SkillsFolder)), folder)
+		return !f.global || realpath.Inside(f.folder, folder) || realpath.Same(filepath.Join(f.folder, path.Base(agents.SkillsFolder)), folder)
 	}
 	for real := range f.parents {
 		if realpath.Same(real, folder) {
@@ -211,8 +209,20 @@ func (f *lock) parentOf(folder string) (parent string, ok bool) {
 	return parent, parent != ""
 }
 
-func unusable(folder, message, fix string) *lock {
-	return &lock{folder: folder, nested: &sync.Map{}, fault: &skill.LockError{Message: message, Fix: fix}}
+// newLock returns the lock in a folder, without skills.
+func (l *Locks) newLock(folder string) *lock {
+	f := &lock{folder: folder, nested: &sync.Map{}, global: l.o.Global != "" && realpath.Same(l.o.Global, folder)}
+	if l.o.Shown != nil {
+		f.shown = filepath.ToSlash(l.o.Shown(folder))
+	}
+	return f
+}
+
+// unusable returns the lock in a folder with the reason why it cannot be used.
+func (l *Locks) unusable(folder, message, fix string) *lock {
+	f := l.newLock(folder)
+	f.fault = &skill.LockError{Message: message, Fix: fix}
+	return f
 }
 
 // read reads the lock of a folder. It follows links in the folder's path.

@@ -126,10 +126,9 @@ func (l *Locks) area(folder string, turn uint64) areaState {
 		return *known
 	}
 	next := &areaState{real: realpath.Of(folder), checked: l.o.Now(), turn: turn}
-	above, global := l.candidates(folder, next.real)
-	for _, at := range above {
+	for _, at := range l.candidates(folder, next.real) {
 		lock := l.lockIn(at, turn)
-		if lock != nil && lock.isAbout(next.real, at == global) {
+		if lock != nil && lock.isAbout(next.real) {
 			next.locks = append(next.locks, lock)
 		}
 		if lock != nil {
@@ -207,22 +206,21 @@ func (l *Locks) sweep() {
 
 // candidates lists the folders that may contain a lock for a folder with skills, as real paths.
 // They are its real path with its parents, then the parents of each link on the way to it, and last
-// the folder of the lock for all projects, which is also returned as global.
-func (l *Locks) candidates(folder, real string) (all []string, global string) {
-	all = Above(real)
+// the folder of the lock for all projects.
+func (l *Locks) candidates(folder, real string) []string {
+	all := Above(real)
 	for _, link := range realpath.Links(folder) {
 		all = append(all, Above(filepath.Dir(link))...)
 	}
 	if l.o.Global != "" {
-		global = realpath.Of(l.o.Global)
-		all = append(all, global)
+		all = append(all, realpath.Of(l.o.Global))
 	}
 	seen := map[string]bool{}
 	return slices.DeleteFunc(all, func(at string) bool {
 		again := seen[at]
 		seen[at] = true
 		return again
-	}), global
+	})
 }
 
 // Above lists a folder and its parents up to the root of the repository, or outside of one a few
