@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/distribution/follow"
@@ -130,7 +131,7 @@ func (w *Workspace) lockOptions() (o provenance.Options) {
 		o.Shown = func(path string) string { return shownReal(env, path) }
 	}
 	if o.Home, o.Getenv = env.Home, w.Getenv(); env.Home != "" {
-		o.Global = filepath.Join(env.Home, ".agents")
+		o.Global = filepath.Join(env.Home, agents.Folder)
 	}
 	return o
 }

@@ -32,9 +32,12 @@ import (
 	"sync"
 )
 
+// Folder is the folder in the home folder with the skills for all projects and their lock.
+const Folder = ".agents"
+
 // SkillsFolder is the folder for skills, in a project or in the home folder, that belongs to no
 // agent and that most agents read (agentskills.io).
-const SkillsFolder = ".agents/skills"
+const SkillsFolder = Folder + "/skills"
 
 // Agent is a program that reads skills.
 type Agent struct {

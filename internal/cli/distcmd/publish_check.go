@@ -13,6 +13,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/analysis/judgement"
+	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/jsonfile"
 	"github.com/knack-dev/knack/internal/base/realpath"
@@ -106,7 +107,7 @@ func (p *publisher) fixOf(folder string, errs []findingJSON) string {
 // [provenance.Locks]. They are the folder, the folders above it and, for the skills of all projects,
 // ~/.agents.
 func (p *publisher) placesOfLocks(folder string) []string {
-	all, home := provenance.Above(folder), filepath.Join(p.env.Home, ".agents")
+	all, home := provenance.Above(folder), filepath.Join(p.env.Home, agents.Folder)
 	if p.env.Home != "" && realpath.Inside(home, folder) {
 		return append([]string{home}, all...)
 	}

@@ -178,7 +178,7 @@ func (f *flags) homeDestination() destination {
 }
 
 func (f *flags) homeFolders() destination {
-	root := filepath.Join(f.env.Home, ".agents")
+	root := filepath.Join(f.env.Home, agents.Folder)
 	return destination{root: root, to: filepath.Join(root, "skills"), atHome: true}
 }
 

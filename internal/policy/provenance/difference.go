@@ -11,13 +11,6 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Limits of an installed skill. A skill beyond the limits of a published skill is installed with a
-// warning.
-const (
-	maxFiles = 4096
-	maxSize  = 64 << 20
-)
-
 // differencesShown bounds the files named in a reason.
 const differencesShown = 3
 

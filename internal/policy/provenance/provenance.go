@@ -16,9 +16,11 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
@@ -311,7 +313,7 @@ func (l *Locks) stateOf(s *skill.Skill, lock *lock, key string, files func() ([]
 	}
 	all, err := files()
 	if errors.Is(err, skill.ErrTooLarge) && isLarge(entry) {
-		all, err = s.LargeManifest(context.Background(), nil, maxFiles, maxSize)
+		all, err = s.LargeManifest(context.Background(), nil, origin.MaxFiles, origin.MaxSize)
 	}
 	fault, err := lock.compare(s, key, entry, all, err)
 	switch {
@@ -380,7 +382,7 @@ func (l *Locks) Locks(s *catalog.Snapshot) (all []catalog.LockStatus) {
 	labels := map[string]string{}
 	roots := map[string][]string{} // their real paths
 	for _, r := range s.Roots {
-		if r.Dir == "" || r.Late() || r.Missing && filepath.Base(filepath.Dir(r.Dir)) != ".agents" {
+		if r.Dir == "" || r.Late() || r.Missing && filepath.Base(filepath.Dir(r.Dir)) != agents.Folder {
 			continue // of missing folders, only the default folder of installed skills has a lock
 		}
 		a := l.area(r.Dir, 0)

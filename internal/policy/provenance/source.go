@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/policy"
 	"github.com/knack-dev/knack/skill"
 )
@@ -35,7 +36,7 @@ func (l *Locks) compare(ctx context.Context, c *policy.Candidate) policy.Ruling 
 	}
 	most, size := 0, int64(0)
 	if isLarge(entry) {
-		most, size = maxFiles, maxSize
+		most, size = origin.MaxFiles, origin.MaxSize
 	}
 	files, err := c.List(ctx, most, size)
 	fault, err := lock.compare(c.Skill, key, entry, files, err)
