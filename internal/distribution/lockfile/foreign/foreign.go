@@ -6,6 +6,7 @@ package foreign
 import (
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -251,9 +252,11 @@ func (r *reader) npx(e *Skill, v frontmatter.Value, global bool) {
 	}
 }
 
-// folder spells a path so that [origin.Parse] reads it as one.
+// folder spells the path of a folder so that [origin.Parse] reads it as one: a path that begins with
+// neither a root nor a dot gets "./", also ".agents/skills/x" and "a:b".
 func folder(p string) string {
-	if p == "" || p[0] == '.' || p[0] == '/' || p[0] == '~' || strings.Contains(p, ":") {
+	switch first, _, _ := strings.Cut(filepath.ToSlash(p), "/"); {
+	case first == "", first == ".", first == "..", first == "~", filepath.IsAbs(p), strings.HasPrefix(p, "file:"):
 		return p
 	}
 	return "./" + p

@@ -2,6 +2,7 @@ package foreign
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -209,4 +210,17 @@ func FuzzParse(f *testing.F) {
 		}
 		Installed("x", data)
 	})
+}
+
+// TestLocalSources checks that a local source is a folder of the project, however its path begins.
+func TestLocalSources(t *testing.T) {
+	dir := t.TempDir()
+	for source, want := range map[string]string{
+		"lib": "lib", "./lib": "lib", ".agents/skills/lib": ".agents/skills/lib", "a:b": "a:b", "~x": "~x",
+	} {
+		_, entries, err := Parse(fmt.Appendf(nil, `{"version": 1, "skills": {"pdf": {"source": %q, "sourceType": "local"}}}`, source), dir, dir)
+		if err != nil || len(entries) != 1 || entries[0].Err != nil || entries[0].Ref.Location != filepath.Join(dir, filepath.FromSlash(want)) {
+			t.Errorf("%s: %+v, %v", source, entries, err)
+		}
+	}
 }
