@@ -140,8 +140,8 @@ func (c *ClientSkills) finds(e *Entry) bool {
 	return found && (c.Off == nil || !c.Off(e))
 }
 
-// mayDrop reports whether the client may leave out a skill that it finds, since a strict reader
-// refuses its frontmatter.
+// mayDrop reports whether the client may leave out a skill that it finds, because a strict parser
+// refuses the skill's frontmatter.
 func (c *ClientSkills) mayDrop(e *Entry) bool {
 	for _, p := range e.Problems {
 		switch p.Rule {

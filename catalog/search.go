@@ -39,17 +39,16 @@ type Found struct {
 }
 
 // Search ranks skills by how well their name, tags, description, headings and the beginning of
-// their text match the query; see package search. It finds the skills that a model may load, or the
-// skills that people may request.
+// their text match the query; see package search. It finds the skills that a model may load and, if
+// q.People is set, also the skills withheld from models. If q.Unlisted is set, it finds only
+// unlisted skills. It never finds copies.
 //
-// A query without words returns all of them: the listing, the skills withheld from models, then the
-// shadowed skills, which no listing shows. Search leaves out copies, and finds unlisted skills only
-// if the query asks for them. The order is deterministic; among equals the listed skills come
-// first.
+// For a query without words, Search returns every skill that the options allow: the listed skills,
+// then the skills withheld from models, then the shadowed skills. The order is deterministic; among
+// skills with equal scores, the listed skills come first.
 //
-// The first search of a catalogue makes the index, unless [Catalog.IndexAhead] made it
-// before. Every refresh after that updates the index. Search fails only if the context
-// ends.
+// The first search of a catalogue builds the index, unless [Catalog.IndexAhead] has built it
+// already. Every later refresh updates it. Search fails only if the context ends.
 func (v View) Search(ctx context.Context, q Query) (Found, error) {
 	if !search.HasWords(q.Text) {
 		return v.all(q), ctx.Err()

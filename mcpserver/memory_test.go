@@ -17,7 +17,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// large returns a skill with large files, for whose answers memory is reserved, and a small one.
+// large returns the files of a skill: two large ones, whose answers need reserved memory, and small
+// ones.
 func large() map[string]string {
 	files := many(1)
 	files["s-0000/text.txt"] = strings.Repeat("text\n", 2<<20/5)

@@ -167,7 +167,7 @@ type instructionsKey struct {
 	offersMore bool // the client offers roots, which were not asked for yet
 }
 
-// written has instructions, and the part of the list of skills that they contain.
+// written holds instructions, and records which part of the list of skills they contain.
 type written struct {
 	text string
 	told profile.Told

@@ -24,8 +24,8 @@ var (
 	}
 )
 
-// maxKeptName bounds the client names, in bytes, that a session keeps, and for which the list is
-// cached.
+// maxKeptName is the maximum length, in bytes, of a client's name and of its version in a session.
+// A snapshot caches texts for a client only if both together have at most this length.
 const maxKeptName = 200
 
 // isKept reports whether a snapshot caches texts for a client. If the client's name is long,

@@ -52,7 +52,8 @@ func (b *Bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// reason returns late if the timeout ended the context, else err.
+// reason returns late, and reports it to Exceeded, if the timeout ended the context. Otherwise, or
+// if err is nil or io.EOF, it returns err.
 func (b *Bounded) reason(ctx context.Context, late, err error) error {
 	if err == nil || errors.Is(err, io.EOF) || !errors.Is(context.Cause(ctx), late) {
 		return err

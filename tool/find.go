@@ -19,8 +19,8 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// find_skills(query?, limit?, cursor?) searches the skills, and lists also those that other lists
-// had to leave out.
+// find_skills(query?, limit?, cursor?) searches the skills. It also lists the skills that other,
+// shortened lists leave out.
 
 const (
 	findName  = "find_skills"

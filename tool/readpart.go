@@ -18,8 +18,8 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// The read_file_in_skill of the default set is contract 001 adapted to current models. It returns
-// long files in parts, lists folders, and accepts the forms of paths that models write.
+// read_file_in_skill in the default set adapts contract 001 to current models. It returns long
+// files in parts, lists folders, and accepts the path forms that models write.
 
 var defaultReadFileSchema = json.RawMessage(`{"type":"object","properties":{` +
 	`"skill_name":{"type":"string","description":"Name of the skill, as find_skills gives it or as listed"},` +

@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/internal/workspace"
 )
 
-// withheld returns, for folders whose skill models are not offered by name, the reason and the fix.
-// It reads the same snapshot as list and doctor, and leaves out offered skills.
+// withheld returns the reason and the fix for each folder whose skill is not offered to models by
+// name. It reads the skills as list and doctor do. The result lacks the folders of offered skills.
 func withheld(ctx context.Context, env *console.Env, project, config string, folders []string) map[string]string {
 	w, err := workspace.Open(workspace.Options{Env: env, Project: project, Config: config})
 	if err != nil {

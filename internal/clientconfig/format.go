@@ -31,7 +31,9 @@ const (
 )
 
 // entry is the entry of one server in a file. Its values have the types that encoding/json decodes,
-// with numbers as text.
+// with numbers as [json.Number]. A TOML date is a [json.Number] too, and an inline table of TOML a
+// [json.RawMessage] with its text. A YAML value of another kind, such as a float or an alias, is a
+// [2]string with its kind and text.
 type entry struct {
 	fields map[string]any // nil if the entry is not a mapping
 	nested bool           // whether the fields are in the object [Client.nested]

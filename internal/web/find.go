@@ -48,10 +48,10 @@ func search(ctx context.Context, v catalog.View, query string) ([]*catalog.Entry
 // every skill takes longer than a page should.
 const indexTime = 10 * time.Millisecond
 
-// foundSoon is [search] for a page, which does not wait for an index that is still being built. In
-// that case it returns skills with the words in their names, then skills with the words in their
-// descriptions. The result comes from the same snapshot as the rest of the page. It is not ranked,
-// and the page must say so.
+// foundSoon is [search] for a page, which waits at most indexTime for an index that is still being
+// built. After that it returns skills with the words in their names, then skills with the words in
+// their descriptions. The result comes from the same snapshot as the rest of the page. It is not
+// ranked, and the page must say so.
 func foundSoon(ctx context.Context, v catalog.View, query string) (all []*catalog.Entry, ranked bool, err error) {
 	soon := ctx
 	if !v.Indexed() { // with an index there is nothing to wait for, but a busy machine could exceed the timeout

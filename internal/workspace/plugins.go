@@ -99,8 +99,8 @@ type lateSource struct {
 
 func (s *lateSource) Root() skill.Root { return s.root }
 
-// Scan waits until the files are read, and then returns an error: a command must be run again. A
-// server replaces the source with the sources of the plugins.
+// Scan waits until the files are read, and then returns an error that asks the user to run the
+// command again. A server replaces the source with the sources of the plugins instead.
 func (s *lateSource) Scan(ctx context.Context) (skill.Scan, error) {
 	select {
 	case <-s.answered:

@@ -97,8 +97,8 @@ func bundle(folder string, fsys fs.FS) (*skill.Bundle, error) {
 	}, nil
 }
 
-// triggers has prompts for the built-in skills, one file for each folder. They are beside the
-// skills and not in them, so that no agent gets text that only measures them.
+// triggers holds prompts that measure the built-in skills, one file for each skill. The files are
+// beside the skills and not in them, so that no agent receives them.
 //
 //go:embed triggers
 var triggers embed.FS

@@ -213,7 +213,8 @@ func (p *pass) hash(dir int, name string, f *skill.File) bool {
 		return false
 	}
 	left := st.Size
-	// An empty file is read too, since a file that cannot be read has the size 0.
+	// An empty file is read too: a file that cannot be read, or that the system generates, may have
+	// the size 0.
 	in, err := fill(fd, p.content[:min(max(left, 1), int64(len(p.content)))])
 	if left <= int64(len(p.content)) {
 		f.Digest = sha256.Sum256(in)

@@ -196,7 +196,7 @@ func TestWatchRequiredRootThatComesAndGoes(t *testing.T) {
 	must(t, os.RemoveAll(root))
 	add(t, root, map[string]string{"b/SKILL.md": "x"})
 	expect(t, found, "b")
-	// A file is in its place for a while.
+	// A file takes the place of the root for a while.
 	must(t, os.RemoveAll(root))
 	must(t, os.WriteFile(root, nil, 0o644))
 	settled(found)

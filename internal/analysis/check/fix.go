@@ -128,7 +128,7 @@ func markFixable(s *subject, findings []Finding) {
 	}
 }
 
-// kind identifies a finding and the problem from which it was made.
+// kind identifies a problem. It matches a finding to the change that solved the finding's problem.
 type kind struct {
 	rule           skill.RuleID
 	field, message string

@@ -136,7 +136,8 @@ var usual = []struct {
 	{0, "glTF"}, {0, "\xde\x12\x04\x95"}, {0, "\x95\x04\x12\xde"}, {0, "TZif"}, // models, translations, time zones
 }
 
-// usualNames lists the extensions of such data without a magic number.
+// usualNames lists the extensions of data that no program runs and no model reads as text. It is
+// for files that begin with no magic number of [usual].
 var usualNames = []string{".mo", ".tga", ".stl", ".pcm", ".pbf", ".mvt", ".shp", ".shx", ".dbf", ".fbx", ".hdr", ".icns", ".ttf", ".eot"}
 
 // usualEntries lists the extensions of such data in archives: signatures of a jar, pictures of an

@@ -221,7 +221,7 @@ func parseTyped(env *console.Env, text string) (origin.Ref, error) {
 	return ref, err
 }
 
-// unpackFailure converts an error of unpacking into a failure of the command.
+// unpackFailure converts an error from unpacking into a failure of the command.
 func (p *puller) unpackFailure(err error) error {
 	to := p.env.Shown(p.env.Absolute(p.to))
 	const free = "free some space, or name another folder with --to"

@@ -30,8 +30,8 @@ type report struct {
 	sees    *sight // which clients see the skills that add installed, or nil
 }
 
-// replaced has the verbs for a skill that replaces other files: in the past tense, and for a dry
-// run.
+// replaced holds the verbs for a skill that replaces other files: for a completed run, and for a
+// dry run.
 var replaced = [2]string{"replaced", "would replace"}
 
 // verbs has the verbs for each action: in the past tense, and for a dry run.

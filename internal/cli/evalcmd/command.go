@@ -1,5 +1,5 @@
-// Package evalcmd implements the command eval: it chooses skills and prompts, and prints the
-// results. Package eval measures.
+// Package evalcmd implements the command eval. It chooses skills and prompts, measures them with
+// package eval, and prints the results.
 package evalcmd
 
 import (

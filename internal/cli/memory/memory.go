@@ -65,9 +65,9 @@ func Release(ctx context.Context) {
 // footprint is the number of collections so far, and the bytes in use after the last release.
 type footprint struct{ collections, held uint64 }
 
-// release returns memory to the system if much more is in use than after the last release and no
-// collection has run since the last check. At such a time little memory is live, even if much was
-// at the last collection.
+// release returns memory to the system if the process is idle: no collection has run since the last
+// check. It does so only if much more memory is in use than after the last release. Little of that
+// memory is then live, even if much was live at the last collection.
 func (f *footprint) release() {
 	collections, held := measure()
 	if collections == f.collections && held >= f.held+minReleased {

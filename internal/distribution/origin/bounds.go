@@ -7,7 +7,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/edit"
 )
 
-// Bounds of all skills of one source together.
+// Limits on the total of all skills of one source.
 const (
 	// MaxSkills is the maximum number of skills. The largest libraries in use have 10,000.
 	MaxSkills = 50_000

@@ -1,9 +1,9 @@
 // Package release serves the skills of a release from the store. A [Source] follows an external
 // source: [Source.Set] gives it another release, which it serves from the next scan on.
 //
-// The store is not trusted. Each file is compared with its digest while it is read, and the read
-// that would complete wrong bytes fails. The skill is then skipped, and the caller is notified and
-// fetches the skill again.
+// The store is not trusted. Each file is compared with its digest while it is read. If the bytes
+// are wrong, the read that would return the last of them fails. The skill is then skipped, and the
+// caller is notified and fetches the skill again.
 //
 // [Update] resolves and fetches a release for knack pull and for servers. [Rules] decide by signer,
 // version and direction whether a release may follow the previous one.

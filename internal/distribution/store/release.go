@@ -20,9 +20,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Release is a source's library of skills at one time. The store has all of its skills. Its
-// record has the parts that the digest covers, which are the same for every source of the
-// release.
+// Release is the library of skills of a source at one time. When it is recorded, the store has its
+// skills, except each member with a [Member.Fault]. All sources of a release share its record,
+// which therefore lacks [Judged].
 type Release struct {
 	// Digest identifies the release: "sha256:" and 64 digits. For a registry it is the manifest's
 	// digest.

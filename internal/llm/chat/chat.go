@@ -208,9 +208,9 @@ func (c *Conversation) keep(m model.Message) {
 	c.messages = append(c.messages, m)
 }
 
-// broken records an answer that was cut short. The user's words stay in the conversation if a part
-// of an answer or a call has come, or if the user ended the turn. Otherwise the caller sends them
-// again.
+// broken records an answer that was cut short. It keeps the user's words in the conversation if
+// part of the answer's text arrived, if the turn had calls before, or if the turn was ended by the
+// user or by its time limit. Otherwise it removes them, and they must be sent again.
 func (c *Conversation) broken(ctx context.Context, answer model.Answer, err error) error {
 	text := answer.Message.Text
 	if text != "" {

@@ -1,8 +1,9 @@
 // Package mcpclient connects to MCP servers that a user configures, at a URL or as a program, and
 // calls their tools. Package internal/distribution/origin/mcp installs skills from such servers.
 //
-// A server's output is untrusted: it is bounded in size and time, and never becomes part of a
-// message that it could forge. The user's secrets go only to the server that they are for.
+// A server's output is untrusted. It is bounded in size and time. Where a message of knack quotes
+// it, it is escaped, so that it cannot imitate such a message. The user's secrets go only to the
+// server that they are for.
 package mcpclient
 
 import (

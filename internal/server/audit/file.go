@@ -54,8 +54,8 @@ func (*stream) close() error  { return nil }
 // file is a sink that writes to a file and rotates it: name.1 is the previous file, and name.2 the
 // one before that.
 //
-// It does not use package edit, which would have to read the file, and the operator may have made
-// the file writable only. A rotation also replaces existing files, which package edit never does.
+// It does not use package edit, which reads the file first: the operator may have made it
+// write-only. A rotation also replaces existing files, which package edit never does.
 type file struct {
 	path    string
 	maxSize int64

@@ -22,8 +22,8 @@ type Options struct {
 	Origins []string
 	Proxies []netip.Prefix // proxies whose X-Forwarded-For, -Host and -Proto are trusted
 	// Issuers are the issuer URLs of the OAuth authorization servers whose tokens the server
-	// accepts. Resource is the URL of MCP for clients (RFC 9728). Scopes are the scopes that
-	// clients should request from an issuer.
+	// accepts. Resource is the URL of the MCP endpoint as clients know it (RFC 9728). Scopes are
+	// the scopes that clients should request from an issuer.
 	Issuers, Scopes []string
 	Resource        string
 	// Pages, if set, answers every path that this package does not serve, behind the same checks.

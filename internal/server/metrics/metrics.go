@@ -114,7 +114,7 @@ func histogram(name, help string, of *table[times], bounds []time.Duration, key 
 	return m
 }
 
-// times has the durations of the answers of one route.
+// times is a histogram of the response times of one route.
 type times struct {
 	buckets [9]atomic.Uint64 // each answer is counted in one of them; the last has no upper bound
 	sum     atomic.Int64

@@ -154,7 +154,7 @@ func (p *Provider) subjectOf(t *oidc.IDToken) (who access.Subject, err error) {
 }
 
 // groupsOf returns the groups in a token's claims. It refuses a claim that it cannot read
-// completely, since a rule may deny skills to a missing group.
+// completely: a rule may deny skills to a group that would be missing from the result.
 func (p *Provider) groupsOf(claims map[string]json.RawMessage) (groups []string, err error) {
 	claim := p.o.GroupsClaim
 	var elsewhere map[string]string

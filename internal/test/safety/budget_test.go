@@ -21,9 +21,9 @@ import (
 	"time"
 )
 
-// mostInFlight bounds the memory of a server, the overhead of the Go runtime included, whose
-// clients request only large answers. The system kills the server at hardLimit, which is the
-// MemoryMax of deploy/knack.service.
+// mostInFlight bounds the memory of a server whose clients request only large answers, including
+// the overhead of the Go runtime. The system kills the server at hardLimit, the MemoryMax of
+// deploy/knack.service.
 const (
 	mostInFlight = 256 << 20
 	hardLimit    = 384 << 20

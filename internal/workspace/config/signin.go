@@ -19,8 +19,8 @@ type SignIn struct {
 	Session                                         time.Duration
 }
 
-// Bounds of a session: a shorter one ends while people read, and a longer one outlives changes at
-// the provider.
+// Bounds of a session's duration. A shorter session would end while people read, and a longer one
+// would outlive changes at the provider.
 const (
 	minSession = 5 * time.Minute
 	maxSession = 7 * 24 * time.Hour

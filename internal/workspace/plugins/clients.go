@@ -175,8 +175,9 @@ func (f *finder) enabledByRules(rules []string) bool {
 	})
 }
 
-// copilot reads config.json, which lists the copied plugins, and settings.json, which enables them
-// and the plugins of marketplaces that are folders. Files of a project have no effect.
+// copilot reads config.json, which lists the copied plugins and whether each is enabled.
+// settings.json overrides that for plugins of a marketplace, and enables the plugins of
+// marketplaces that are folders. Files of a project have no effect.
 func (f *finder) copilot() {
 	file := f.below("settings.json")
 	settings := f.values(file)

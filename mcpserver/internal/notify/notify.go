@@ -52,7 +52,8 @@ type Listener struct {
 	ID    string // of the call, as JSON; empty for a session
 	// Send sends a message. It may wait for this client, but never for another one.
 	Send func(message []byte)
-	// Ready, if set, waits until the client has read most of the messages before.
+	// Ready, if set, waits until the client has read most of the earlier messages or has no stream.
+	// It returns an error if the context ends first.
 	Ready func(context.Context) error
 	Warns atomic.Bool // the client wants log messages of the level "warning"
 

@@ -54,8 +54,8 @@ type Meta struct {
 	CallID       string // the client's own id of the call, or empty
 }
 
-// ParseParams reads the parameters of a method. It skips members that the method does not take, and
-// of repeated members the last one counts. With an error, Meta is set nevertheless.
+// ParseParams reads the parameters of a method. It skips members that the method does not take. Of
+// a repeated member, it reads the last. A valid _meta is read even if another member is invalid.
 func ParseParams(method string, raw []byte) (*Params, *jsonrpc.Error) {
 	p := &Params{}
 	if raw == nil || string(raw) == "null" {

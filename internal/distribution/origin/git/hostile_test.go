@@ -165,8 +165,8 @@ func TestLocations(t *testing.T) {
 
 func (g *Origin) opened() bool { return len(g.asked)+len(g.occupied) > 0 }
 
-// TestTreesThatLeadOut checks that git refuses a tree with a name that would lead out of a folder,
-// or that the skill has a fault for its path.
+// TestTreesThatLeadOut checks trees with a name that would lead out of a folder. Either git refuses
+// the tree, or the skill has a fault or leaves files out.
 func TestTreesThatLeadOut(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"..", ".git", ".GIT", ".", "", "a/../../b", "/etc", "git~1", "a\\..\\b"} {

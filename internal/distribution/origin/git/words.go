@@ -92,7 +92,7 @@ var (
 	errNoCommit error = &origin.Gone{Message: "the server does not have this commit any more, or does not give it"}
 )
 
-// failure is a kind of failure of git, and advice for the user.
+// failure is a kind of git error, with advice for the user.
 type failure struct {
 	signs []string // texts in git's output, ignoring case; one is enough
 	err   error

@@ -14,8 +14,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/registry"
 )
 
-// releaseKey is the annotation of a release that knack published. Such an image has its index as
-// the first layer, and each skill whole in one of the others.
+// releaseKey is the annotation of a release that knack published. The first layer of such an image
+// is its index. Each other layer contains complete skills.
 const releaseKey = "io.github.knack-dev.release"
 
 func isRelease(m *registry.Manifest) bool {

@@ -86,8 +86,9 @@ func isBundle(d registry.Descriptor) bool {
 	return strings.HasPrefix(d.ArtifactType, trust.BundlePrefix) && isAboutSigning(d)
 }
 
-// mayBeBundle reports whether the manifest must be read to determine whether it has a signature.
-// Some registries list no type, or the type of the empty configuration.
+// mayBeBundle reports whether the manifest must be read to determine whether it is a signature.
+// Some registries list it without an artifact type, or with the media type of the empty
+// configuration.
 func mayBeBundle(d registry.Descriptor) bool {
 	return (d.ArtifactType == "" || d.ArtifactType == emptyType) && isAboutSigning(d)
 }

@@ -155,7 +155,7 @@ func (m *page) tooMuch() string {
 	return ""
 }
 
-// nesting tracks the indentations of the open lists of a text.
+// nesting tracks the indentations of the open lists and quotes of a text.
 type nesting []int
 
 // depth returns an upper bound on the quotes and lists around a line.
