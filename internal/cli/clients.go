@@ -78,6 +78,9 @@ func judgeHere(ctx context.Context, o workspace.Options, folders []string, why m
 	}
 	found := map[string]bool{}
 	for _, e := range v.Entries {
+		if e.Link() != "" {
+			continue // its place has other rules, and a link for a client comes and goes by this verdict
+		}
 		at := realpath.Of(filepath.Join(e.Root.Dir, filepath.FromSlash(e.Path)))
 		for _, folder := range folders {
 			if realpath.Of(folder) != at {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/skill"
@@ -79,10 +80,18 @@ func (f *lock) changed(key, what string) *skill.LockError {
 // is "" or needs quotes in a shell.
 func (f *lock) restoreFix(key string) string {
 	word := ""
-	if key != "" && strings.Trim(key, plain) == "" && key[0] != '-' && key[0] != '~' {
-		word = " " + key
+	if key != "" && key[0] != '-' && key[0] != '~' {
+		word = " " + console.ShellWord(key)
 	}
-	return "restore it with 'knack sync" + word + " --overwrite" + f.flags() + "'; 'knack verify" + word + f.flags() + "' lists the files, and says how to keep them"
+	return "restore it with " + command("knack sync"+word+" --overwrite"+f.flags()) + "; " + command("knack verify"+word+f.flags()) + " lists the files, and says how to keep them"
+}
+
+// command quotes a command for a message, unless it has quotes itself.
+func command(text string) string {
+	if strings.Contains(text, "'") {
+		return text
+	}
+	return "'" + text + "'"
 }
 
 // isLarge reports whether a locked skill exceeds the limits of publication.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/agents"
+	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/skill"
 )
@@ -107,7 +108,7 @@ func (f *lock) flags() string {
 	case f.global:
 		return " --global"
 	case f.shown != "" && f.shown != ".":
-		return " --project " + f.shown
+		return " --project " + console.ShellWord(f.shown)
 	}
 	return ""
 }

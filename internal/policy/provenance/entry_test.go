@@ -48,7 +48,7 @@ func TestNested(t *testing.T) {
 }
 
 // TestFixes checks that the fix for a skill that is not locked, or was changed, has a command that
-// needs no quoting in a shell, or else general advice.
+// a shell reads as it is meant, or else general advice.
 func TestFixes(t *testing.T) {
 	for _, c := range []struct{ folder, shown, key, add, restore string }{
 		{"/p", ".", ".agents/skills/own", "knack add ./.agents/skills/own records", "knack sync .agents/skills/own --overwrite"},
@@ -57,17 +57,17 @@ func TestFixes(t *testing.T) {
 		{"/h/p", "~/p", ".claude/skills/own", "knack add ~/p/.claude/skills/own --project ~/p --to ~/p/.claude/skills records", "knack sync .claude/skills/own --overwrite --project ~/p"},
 		{"/h/.agents", "~/.agents", "skills/own", "knack add ~/.agents/skills/own --global records", "knack sync skills/own --overwrite --global"},
 		{"/p/.agents", ".agents", "own", "knack add ./.agents/own --project .agents --to ./.agents records", "knack sync own --overwrite --project .agents"},
-		{"/p", ".", ".agents/skills/own; rm -r x", "add it with knack add, or", "knack sync --overwrite"},
+		{"/p", ".", ".agents/skills/own; rm -r x", "add it with knack add, or", "knack sync '.agents/skills/own; rm -r x' --overwrite"},
 		{"/p", ".", "-x/own", "knack add ./-x/own --to ./-x records", "knack sync --overwrite"},
 		{"/p", ".", "~x/own", "knack add ./~x/own --to ./~x records", "knack sync --overwrite"},
-		{"/p q", "/p q", ".agents/skills/own", "add it with knack add, or", "knack sync .agents/skills/own --overwrite --project /p q"},
+		{"/p q", "/p q", ".agents/skills/own", "add it with knack add, or", "knack sync .agents/skills/own --overwrite --project '/p q'"},
 		{"/p", ".", "../own", "add it with knack add, or", "knack sync ../own --overwrite"},
 	} {
 		l := &lock{folder: c.folder, shown: c.shown, global: c.folder == "/h/.agents"}
 		if got := l.addFix(c.key); !strings.HasPrefix(got, c.add) {
 			t.Errorf("%q %q %q: %s", c.folder, c.shown, c.key, got)
 		}
-		if got := l.restoreFix(c.key); !strings.HasPrefix(got, "restore it with '"+c.restore+"';") {
+		if got := l.restoreFix(c.key); !strings.HasPrefix(got, "restore it with "+command(c.restore)+";") {
 			t.Errorf("%q %q %q: %s", c.folder, c.shown, c.key, got)
 		}
 	}
