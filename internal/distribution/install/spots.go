@@ -181,6 +181,10 @@ func (in *Installer) planSpot(ctx context.Context, s *Step, entry lockfile.Skill
 		return err
 	}
 	c := spot.found
+	aside := "--overwrite replaces or removes it, and moves the present files aside"
+	if s.Do == Delete { // afterwards the lock has no entry for --overwrite
+		aside = "remove it by hand; with --overwrite, remove moves such files aside"
+	}
 	had := spot.Form != ""
 	ours := c.odd == aLink && in.leadsTo(spot, s.Key)
 	same := had && c.is(entry.Digest)
@@ -205,9 +209,9 @@ func (in *Installer) planSpot(ctx context.Context, s *Step, entry lockfile.Skill
 	case in.o.Overwrite && want != "":
 		spot.Do, spot.keep = Replace, true
 	case had && spot.Form == lockfile.Link:
-		return &Problem{Err: fmt.Errorf("a folder is in the place of the link for %s", agent.Name), Fix: "--overwrite replaces or removes it, and moves the present files aside", No: true}
+		return &Problem{Err: fmt.Errorf("a folder is in the place of the link for %s", agent.Name), Fix: aside, No: true}
 	case had:
-		return &Problem{Err: fmt.Errorf("the copy for %s was changed since it was made", agent.Name), Fix: "--overwrite replaces or removes it, and moves the present files aside", No: true}
+		return &Problem{Err: fmt.Errorf("the copy for %s was changed since it was made", agent.Name), Fix: aside, No: true}
 	default:
 		return &Problem{Err: errors.New("there is another skill in its place, which knack did not put there"), Fix: "--overwrite replaces it, and moves the present files aside", No: true}
 	}
