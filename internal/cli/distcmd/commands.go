@@ -245,7 +245,11 @@ installed. The status is 1 if it would not be taken.`,
 			}
 			p := in.PlanVerify(ctx, args)
 			if len(args) == 0 && f.around.Unlocked != nil {
-				in.NoteUnlocked(p, f.around.Unlocked(ctx, f.env, f.project, filepath.Dir(in.LockFile())))
+				keys, err := f.around.Unlocked(ctx, f.env, f.project, filepath.Dir(in.LockFile()))
+				if err != nil && f.strict { // without it, only a note is missing
+					return nil, err
+				}
+				in.NoteUnlocked(p, keys)
 			}
 			return p, nil
 		})

@@ -152,9 +152,11 @@ func TestJSON(t *testing.T) {
 	}
 	run(0, "add", filepath.Join(s.dir, "src2"), "--all", "--dry-run")
 	s.around = Surroundings{
-		Held:     func(context.Context, *console.Env, string, string, []string) map[string]string { return nil },
-		Clients:  func(*console.Env, string) []Client { return []Client{{Agent: agents.Find("codex")}} },
-		Unlocked: func(context.Context, *console.Env, string, string) []string { return []string{".agents/skills/loose"} },
+		Held:    func(context.Context, *console.Env, string, string, []string) map[string]string { return nil },
+		Clients: func(*console.Env, string) []Client { return []Client{{Agent: agents.Find("codex")}} },
+		Unlocked: func(context.Context, *console.Env, string, string) ([]string, error) {
+			return []string{".agents/skills/loose"}, nil
+		},
 	}
 	run(0, "add", src, "--skill", "pdf", "--pin", "--client", "claude-code")
 	run(0, "add", src, "--all")
