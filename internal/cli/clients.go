@@ -47,7 +47,10 @@ func clientsHere(env *console.Env, project string) (here []distcmd.Client) {
 func heldBack(ctx context.Context, env *console.Env, project, config string, folders []string) map[string]string {
 	why := map[string]string{}
 	outside, err := judgeHere(ctx, workspace.Options{Env: env, Project: project, Config: config, NoBuiltin: true}, folders, why)
-	if err == nil && len(outside) > 0 {
+	if err != nil { // a root of the server that config is for may be on its machine alone
+		outside, err = folders, nil
+	}
+	if len(outside) > 0 {
 		var roots []string
 		for _, folder := range outside {
 			if root := filepath.Dir(folder); !slices.Contains(roots, root) {
@@ -76,21 +79,31 @@ func judgeHere(ctx context.Context, o workspace.Options, folders []string, why m
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]bool{}
-	for _, e := range v.Entries {
-		if e.Link() != "" {
-			continue // its place has other rules, and a link for a client comes and goes by this verdict
+	// A place is a folder with the links above it resolved. The folder itself may be a link: a client's
+	// link to a skill, which comes and goes by the verdict on the skill, is another place than the skill.
+	parents := map[string]string{}
+	place := func(folder string) string {
+		parent := filepath.Dir(folder)
+		real, ok := parents[parent]
+		if !ok {
+			real = realpath.Of(parent)
+			parents[parent] = real
 		}
-		at := realpath.Of(filepath.Join(e.Root.Dir, filepath.FromSlash(e.Path)))
-		for _, folder := range folders {
-			if realpath.Of(folder) != at {
-				continue
-			}
-			found[folder] = true
-			if skill.Refusal(e.Fault()) != nil {
-				p, _ := e.SkipReason()
-				why[folder] = strings.TrimPrefix(p.Message, "held back: ")
-			}
+		return filepath.Join(real, filepath.Base(folder))
+	}
+	found, at := map[string]bool{}, map[string]string{} // at has the folder of each place
+	for _, folder := range folders {
+		at[place(folder)] = folder
+	}
+	for _, e := range v.Entries {
+		folder, ok := at[place(e.Dir())]
+		if !ok {
+			continue
+		}
+		found[folder] = true
+		if skill.Refusal(e.Fault()) != nil {
+			p, _ := e.SkipReason()
+			why[folder] = strings.TrimPrefix(p.Message, "held back: ")
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(folders), func(folder string) bool { return found[folder] }), nil

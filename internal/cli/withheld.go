@@ -43,13 +43,16 @@ func withheld(ctx context.Context, env *console.Env, project, config string, fol
 }
 
 // unlockedHere returns the folders of the skills that the lock in a folder covers and does not have.
-func unlockedHere(ctx context.Context, env *console.Env, project, folder string) ([]string, error) {
-	w, err := workspace.Open(workspace.Options{Env: env, Project: project})
+func unlockedHere(ctx context.Context, env *console.Env, project, config, folder string) ([]string, error) {
+	w, err := workspace.Open(workspace.Options{Env: env, Project: project, Config: config})
+	if err != nil { // a root of the server that config is for may be on its machine alone
+		w, err = workspace.Open(workspace.Options{Env: env, Project: project})
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer w.Close()
-	return w.Unlocked(ctx, folder), nil
+	return w.Unlocked(ctx, folder)
 }
 
 // namedHere returns where the skill with the given name is, or "".

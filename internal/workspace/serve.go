@@ -3,6 +3,7 @@ package workspace
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"path/filepath"
 
@@ -137,15 +138,24 @@ func (w *Workspace) lockOptions() (o provenance.Options) {
 }
 
 // Unlocked lists the skills that the lock in a folder covers and does not have, by their folders
-// relative to that folder, also if the settings disable locks.
-func (w *Workspace) Unlocked(ctx context.Context, folder string) []string {
+// relative to that folder, also if the settings disable locks. With an error, the list may lack
+// skills: not all folders are known, or not all can be searched.
+func (w *Workspace) Unlocked(ctx context.Context, folder string) ([]string, error) {
 	var sources []catalog.Source
 	for _, r := range w.layout.roots {
 		if r.Dir != "" && !r.Absent {
 			sources = append(sources, w.layout.source(dir.Options{Root: r, Watches: w.watches}))
 		}
 	}
-	return provenance.New(w.lockOptions()).Unlocked(ctx, folder, sources)
+	keys, err := provenance.New(w.lockOptions()).Unlocked(ctx, folder, sources)
+	switch {
+	case err != nil:
+	case len(w.Unusable()) > 0:
+		err = w.Unusable()[0]
+	case w.layout.partly:
+		err = errors.New("the project has more folders than are searched for skills")
+	}
+	return keys, err
 }
 
 // shownReal formats a path without links as the user knows it. If a link leads to the working

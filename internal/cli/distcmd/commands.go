@@ -245,11 +245,13 @@ installed. The status is 1 if it would not be taken.`,
 			}
 			p := in.PlanVerify(ctx, args)
 			if len(args) == 0 && f.around.Unlocked != nil {
-				keys, err := f.around.Unlocked(ctx, f.env, f.project, filepath.Dir(in.LockFile()))
-				if err != nil && f.strict { // without it, only a note is missing
+				keys, err := f.around.Unlocked(ctx, f.env, f.project, f.config, filepath.Dir(in.LockFile()))
+				if err != nil && (f.strict || ctx.Err() != nil) {
 					return nil, err
 				}
-				in.NoteUnlocked(p, keys)
+				if in.NoteUnlocked(p, keys); err != nil {
+					p.Notes = append(p.Notes, err.Error())
+				}
 			}
 			return p, nil
 		})

@@ -154,7 +154,7 @@ func TestJSON(t *testing.T) {
 	s.around = Surroundings{
 		Held:    func(context.Context, *console.Env, string, string, []string) map[string]string { return nil },
 		Clients: func(*console.Env, string) []Client { return []Client{{Agent: agents.Find("codex")}} },
-		Unlocked: func(context.Context, *console.Env, string, string) ([]string, error) {
+		Unlocked: func(context.Context, *console.Env, string, string, string) ([]string, error) {
 			return []string{".agents/skills/loose"}, nil
 		},
 	}

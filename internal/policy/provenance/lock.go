@@ -131,6 +131,9 @@ func (f *lock) resolved(o Options) *lock {
 		parent(path.Base(agents.SkillsFolder))
 	} else {
 		parent(agents.SkillsFolder)
+		if filepath.Base(f.folder) == agents.Folder { // of another user
+			parent(path.Base(agents.SkillsFolder))
+		}
 	}
 	homes, project := agents.Homes{Home: o.Home, Getenv: o.Getenv}, f.folder
 	if f.global {

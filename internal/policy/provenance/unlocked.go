@@ -2,6 +2,7 @@ package provenance
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -14,11 +15,12 @@ import (
 
 // Unlocked lists the skills that the lock in a folder covers and does not have, in the form of its
 // keys. It looks in the given sources and in the folders of the locked skills. A skill within a
-// locked one is not listed, since that one has changed.
-func (l *Locks) Unlocked(ctx context.Context, folder string, sources []catalog.Source) (keys []string) {
+// locked one is not listed, since that one has changed. With an error, which names a folder that
+// cannot be searched or is the context's, the list may lack skills.
+func (l *Locks) Unlocked(ctx context.Context, folder string, sources []catalog.Source) (keys []string, err error) {
 	of := l.lockIn(realpath.Of(folder), 0)
 	if of == nil || of.fault != nil {
-		return nil
+		return nil, nil
 	}
 	roots := map[string]bool{} // the real paths of the given ones
 	for _, s := range sources {
@@ -35,7 +37,18 @@ func (l *Locks) Unlocked(ctx context.Context, folder string, sources []catalog.S
 		if !slices.ContainsFunc(root.locks, func(k *lock) bool { return k.folder == of.folder }) {
 			continue
 		}
-		found, _ := s.Scan(ctx) // nothing in a root that cannot be read is served
+		found, failed := s.Scan(ctx)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if failed != nil && !found.Missing {
+			err = fmt.Errorf("%s cannot be searched for skills that are not locked: %w", l.shown(root.real), failed)
+		}
+		for _, n := range found.Notices {
+			if n.Err != nil && dir.Unsearched(n.Rule) {
+				err = fmt.Errorf("%s cannot be searched for skills that are not locked: %w", l.shown(filepath.Join(root.real, filepath.FromSlash(n.Path))), n.Err)
+			}
+		}
 		for _, b := range found.Bundles {
 			at := filepath.Join(root.real, filepath.FromSlash(b.Path))
 			if i >= given && within(roots, at) {
@@ -48,7 +61,15 @@ func (l *Locks) Unlocked(ctx context.Context, folder string, sources []catalog.S
 		}
 	}
 	slices.Sort(keys)
-	return slices.Compact(keys)
+	return slices.Compact(keys), err
+}
+
+// shown writes a path for people.
+func (l *Locks) shown(path string) string {
+	if l.o.Shown == nil {
+		return path
+	}
+	return l.o.Shown(path)
 }
 
 // within reports whether a real path is in one of several folders.
