@@ -25,7 +25,7 @@ var broken = map[string]string{
 }
 
 // TestWidth checks that no line of a report is wider than the terminal, even on a dumb terminal of
-// 60 columns without UTF-8, where it has no colours. A pipe must get each item in one line.
+// 60 columns without UTF-8. Such a terminal has no colours. A pipe must get each item in one line.
 func TestWidth(t *testing.T) {
 	for _, width := range []int{80, 60, 0} {
 		terminal := width > 0
