@@ -42,7 +42,7 @@ var orAll = map[string]string{"write": ", or --all", "remove": ", or --all"}
 func connectCommand(env *console.Env) *cobra.Command {
 	var f connectFlags
 	var ids []string
-	for _, c := range clientconfig.Clients {
+	for _, c := range clientconfig.Clients() {
 		ids = append(ids, c.ID)
 	}
 	cmd := &cobra.Command{
@@ -250,7 +250,7 @@ func (f *connectFlags) state(env console.Env, c clientconfig.Client, s clientcon
 // all returns the connection of each client.
 func (f *connectFlags) all(env console.Env) ([]connection.Connection, error) {
 	all := []connection.Connection{}
-	for _, c := range clientconfig.Clients {
+	for _, c := range clientconfig.Clients() {
 		s, err := f.server(env, c)
 		if err != nil {
 			return nil, err

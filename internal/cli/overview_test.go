@@ -25,7 +25,7 @@ Next:
 		t.Error(diff)
 	}
 	var all []connection.Connection
-	for _, c := range clientconfig.Clients {
+	for _, c := range clientconfig.Clients() {
 		all = append(all, connection.Connection{Client: c.ID, Name: c.Name, Here: true, Gain: &connection.Gain{Own: 1000, Adds: 12345}})
 	}
 	for _, state := range []clientconfig.State{"", clientconfig.Connected} {

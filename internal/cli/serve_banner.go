@@ -146,7 +146,7 @@ func thisProgram(env console.Env) string {
 func exampleClient(env console.Env, s clientconfig.Server) clientconfig.Client {
 	p := new(connectFlags).clientEnv(env)
 	first := -1
-	for i, c := range clientconfig.Clients {
+	for i, c := range clientconfig.Clients() {
 		if _, err := c.Entry(s); err != nil {
 			continue
 		}
@@ -157,5 +157,5 @@ func exampleClient(env console.Env, s clientconfig.Server) clientconfig.Client {
 			first = i
 		}
 	}
-	return clientconfig.Clients[max(first, 0)]
+	return clientconfig.Clients()[max(first, 0)]
 }

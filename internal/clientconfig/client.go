@@ -156,7 +156,7 @@ func (c Client) Scopes() (out []Scope) {
 
 // Find returns the client with the given ID, name or program, in any case.
 func Find(name string) (Client, bool) {
-	for _, c := range Clients {
+	for _, c := range Clients() {
 		if strings.EqualFold(c.ID, name) || strings.EqualFold(c.Name, name) || c.Program != "" && strings.EqualFold(c.Program, name) {
 			return c, true
 		}
@@ -202,7 +202,7 @@ var ErrNoRemote = errors.New("its file has no form for a server behind a URL")
 // entry has nothing that is specific to one client.
 func (c Client) ServerIn(p Env, file string, s Server) Server {
 	readers := 0
-	for _, other := range Clients {
+	for _, other := range Clients() {
 		if slices.ContainsFunc(other.locations, func(at location) bool {
 			return at.scope == Project && at.is(p, file)
 		}) {

@@ -160,7 +160,7 @@ func filled(c Client, text string) string { return strings.ReplaceAll(text, "SER
 // TestMerge checks every shape of file, with both line ends and a byte-order mark. An entry is
 // added, updated and found again, and every line of the file stays.
 func TestMerge(t *testing.T) {
-	for _, c := range Clients {
+	for _, c := range Clients() {
 		for name, text := range c.shapes() {
 			for _, ends := range []string{"\n", "\r\n"} {
 				data := strings.ReplaceAll(filled(c, text), "\n", ends)
@@ -259,7 +259,7 @@ func has(t *testing.T, c Client, data []byte, s Server) bool {
 
 // TestEntry checks that the file with only the entry can be decoded, and how it looks to people.
 func TestEntry(t *testing.T) {
-	for _, c := range Clients {
+	for _, c := range Clients() {
 		text, err := c.Entry(here)
 		if err != nil {
 			t.Fatal(err)

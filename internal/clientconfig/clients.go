@@ -3,6 +3,7 @@ package clientconfig
 import (
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/realpath"
@@ -71,7 +72,10 @@ func oauthAs(key string, others ...field) func(id string) field {
 }
 
 // Clients lists the supported clients. The clients on npm were tested.
-var Clients = withAgents([]Client{
+var Clients = sync.OnceValue(func() []Client { return withAgents(clients) })
+
+// clients is the table of the supported clients, without the facts from the table of agents.
+var clients = []Client{
 	{
 		ID: "claude-code", Program: "claude", Command: claudeCommand, NeedsApproval: true,
 		Source:    "https://code.claude.com/docs/en/mcp, https://code.claude.com/docs/en/skills",
@@ -286,7 +290,7 @@ var Clients = withAgents([]Client{
 		local: commandAndArgs, remote: typedHTTP,
 		bearer: bearer(TokenPlaceholder),
 	},
-})
+}
 
 // withAgents fills in facts from the table of agents: a client's name, the folders of skills that
 // it reads and, if none is set, its own folder.

@@ -43,7 +43,7 @@ Authorization = "in-a-header"
 // arguments of an existing entry. Nothing else in the entry may change, and the entry is shown
 // without secrets.
 func TestChosenArguments(t *testing.T) {
-	for _, c := range Clients {
+	for _, c := range Clients() {
 		t.Run(c.ID, func(t *testing.T) {
 			p := tree(t, map[string]string{"~/file": string(oldEntry(t, c))})
 			s := Server{Command: "/old/knack", Args: []string{"serve"}, Chosen: []string{"--tools", "runner"}}

@@ -28,7 +28,7 @@ func TestDoc(t *testing.T) {
 		t.Fatalf("%s has no %s", at, begin)
 	}
 	lines := strings.SplitAfter(table, "\n")[:2] // the head of the table
-	for _, c := range Clients {
+	for _, c := range Clients() {
 		lines = append(lines, clientRow(c))
 	}
 	want := head + begin + strings.Join(lines, "") + end + tail

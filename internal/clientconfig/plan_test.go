@@ -381,7 +381,7 @@ func TestMoved(t *testing.T) {
 // TestClients checks that every client has a file on every system, and a source.
 func TestClients(t *testing.T) {
 	seen := map[string]bool{}
-	for _, c := range Clients {
+	for _, c := range Clients() {
 		for _, os := range []string{"linux", "darwin", "windows"} {
 			file := c.File(Env{OS: os, Home: "/h", Project: "/p", AppData: `C:\A`})
 			if file == "" || seen[os+file] || strings.Contains(file, `\`) {
@@ -433,7 +433,7 @@ func TestInstalledByFile(t *testing.T) {
 		}
 	}
 	p, owner := tree(t, nil), map[string]string{}
-	for _, c := range Clients {
+	for _, c := range Clients() {
 		for _, at := range c.locations {
 			file := at.file(p)
 			if other := owner[file]; at.scope == User && other != "" && other != c.ID {
@@ -479,7 +479,7 @@ func TestInstalled(t *testing.T) {
 // TestWrite checks that a file is replaced atomically and with a backup. Nothing is written if
 // nothing changes, or if another program changed the file meanwhile.
 func TestWrite(t *testing.T) {
-	for _, c := range Clients {
+	for _, c := range Clients() {
 		mine := "{}"
 		if c.format != formatJSON {
 			mine = "# mine\n"

@@ -15,7 +15,7 @@ func TestRemove(t *testing.T) {
 		formatTOML: "# mine\nmodel = \"x\"\n\n[KEYS.other]\ncommand = \"x\" # it\n\n# the last\n[tui]\na = 1\n",
 		formatYAML: "# mine\nmodel: x\nKEYS:\n  other:\n    cmd: x # it\n# the last\nz: 1\n",
 	}
-	for _, c := range Clients {
+	for _, c := range Clients() {
 		path := append(append([]string{}, c.keys...), Name)
 		text := strings.ReplaceAll(written[c.format], "KEYS", c.keys[0])
 		if c.list {
@@ -102,7 +102,7 @@ func TestAllow(t *testing.T) {
 			t.Errorf("%s: removed: %s, %v", before, ch.After, err)
 		}
 	}
-	if ch, _ := Clients[1].Allow(Env{}, "knack", nil, false); ch != nil {
+	if ch, _ := Clients()[1].Allow(Env{}, "knack", nil, false); ch != nil {
 		t.Error("a client without a list has one")
 	}
 }

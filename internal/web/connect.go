@@ -47,7 +47,7 @@ func (s *Site) connect(r *request) error {
 	p.Variable, p.Placeholder = clientconfig.TokenVariable, clientconfig.TokenPlaceholder
 	at := clientconfig.Env{OS: systemOf(r.UserAgent()), Home: "~", Project: ".", AppData: "%APPDATA%"}
 	r.w.Header().Add("Vary", "User-Agent")
-	for _, c := range clientconfig.Clients {
+	for _, c := range clientconfig.Clients() {
 		w := snippet{FromEnv: c.TokenFromEnvironment(), ID: c.ID, Name: c.Name, Reads: c.Reads, Twice: c.DuplicateHint("this server"), Tried: c.Tested, File: strings.TrimPrefix(c.File(at), "./")}
 		var err error
 		if w.Remote, err = c.Entry(remote); errors.Is(err, clientconfig.ErrNoRemote) {

@@ -245,7 +245,7 @@ func TestHealth(t *testing.T) {
 func TestConnect(t *testing.T) {
 	f := open(t, files)
 	doc := f.page("/connect")
-	if got := len(all(doc, class("client"))); got != len(clientconfig.Clients) {
+	if got := len(all(doc, class("client"))); got != len(clientconfig.Clients()) {
 		t.Errorf("%d clients", got)
 	}
 	if !strings.Contains(text(doc), f.url+"/mcp") {

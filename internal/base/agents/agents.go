@@ -118,11 +118,16 @@ var table = sync.OnceValue(func() (t contents) {
 	}
 	for i := range t.variables {
 		v := &t.variables[i]
-		v.Moves = slices.ContainsFunc(t.pairs, func(p Pair) bool { return strings.HasPrefix(p.Home, "$"+v.Name+"/") })
+		place := "$" + v.Name + "/"
+		v.Moves = slices.ContainsFunc(t.pairs, func(p Pair) bool { return strings.HasPrefix(p.Home, place) })
+	}
+	labeled := make(map[string]*Pair, len(t.pairs))
+	for i := range t.pairs {
+		labeled[t.pairs[i].Label] = &t.pairs[i]
 	}
 	t.readers = make(map[string][]string, 2*len(t.pairs))
 	for _, a := range t.agents {
-		t.read(a)
+		t.read(a, labeled)
 	}
 	return t
 })
@@ -134,8 +139,9 @@ func list(cell string) []string {
 	return strings.Split(cell, ";")
 }
 
-// read sets the labels of the folders that an agent reads, with "-project" and "-user".
-func (t *contents) read(a *Agent) {
+// read sets the labels of the folders that an agent reads, with "-project" and "-user". labeled has
+// the pairs by their labels.
+func (t *contents) read(a *Agent, labeled map[string]*Pair) {
 	named := a.Reads
 	a.Reads = nil
 	add := func(label string, set bool) {
@@ -144,18 +150,20 @@ func (t *contents) read(a *Agent) {
 			t.readers[label] = append(t.readers[label], a.Name)
 		}
 	}
-	for _, p := range t.pairs {
-		if len(named) == 0 && p.Agent == a {
-			add(p.InProject, p.Project != "")
-			add(p.AtHome, p.Home != "")
+	if len(named) == 0 {
+		for i := range t.pairs {
+			if p := &t.pairs[i]; p.Agent == a {
+				add(p.InProject, p.Project != "")
+				add(p.AtHome, p.Home != "")
+			}
 		}
 	}
 	for _, name := range named {
-		for _, p := range t.pairs {
-			if rest, ok := strings.CutPrefix(name, p.Label); ok && (rest == "" || rest == "-project" || rest == "-user") {
-				add(p.InProject, p.Project != "" && rest != "-user")
-				add(p.AtHome, p.Home != "" && rest != "-project")
-			}
+		label, project := strings.CutSuffix(name, "-project")
+		label, user := strings.CutSuffix(label, "-user")
+		if p := labeled[label]; p != nil {
+			add(p.InProject, p.Project != "" && !user)
+			add(p.AtHome, p.Home != "" && !project)
 		}
 	}
 }
