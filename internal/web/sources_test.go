@@ -13,6 +13,7 @@ import (
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/distribution/follow"
+	"github.com/knack-dev/knack/internal/distribution/pull"
 	"github.com/knack-dev/knack/internal/web"
 )
 
@@ -77,13 +78,13 @@ func TestSources(t *testing.T) {
 		"unknown signer": {func(s *follow.Status) { s.Signature = "unknown signer" }, []string{from, "1.4.0 9f2b1e4c0000", "unknown signer", at, "some time ago", "current"}, `signature="unknown signer"} 1`},
 		"silent":         {func(s *follow.Status) { s.Failure, s.FailingSince = "it refuses connections", since }, []string{from, "1.4.0 9f2b1e4c0000", "signed by key:ab12cd34ef56", at, "some time ago", "not answering since " + at + ": it refuses connections"}, `knack_source_age_seconds{source="one"} `},
 		"silent after a refusal": {func(s *follow.Status) {
-			s.Failure, s.FailingSince, s.Refused, s.RefusedReason = "it refuses connections", since, follow.Limit, "300 MB is too large"
+			s.Failure, s.FailingSince, s.Refused, s.RefusedReason = "it refuses connections", since, pull.Limit, "300 MB is too large"
 		}, []string{from, "1.4.0 9f2b1e4c0000", "signed by key:ab12cd34ef56", at, "some time ago", "not answering since " + at + ": it refuses connections | refused before: 300 MB is too large"}, `knack_source_refused{source="one",reason="limit"} 1`},
 		"coming":  {func(s *follow.Status) { s.Pending, s.At = higher, since }, []string{from, "1.4.0 9f2b1e4c0000", "signed by key:ab12cd34ef56", at, "some time ago", "release coming 77ab01020000 is served from " + since.Format("15:04:05 UTC") + " on"}, ""},
-		"refused": {func(s *follow.Status) { s.Refused, s.RefusedReason = follow.Version, "1.3.0 is lower" }, []string{from, "1.4.0 9f2b1e4c0000", "signed by key:ab12cd34ef56", at, "some time ago", "refused 1.3.0 is lower"}, `knack_source_refused{source="one",reason="version"} 1`},
+		"refused": {func(s *follow.Status) { s.Refused, s.RefusedReason = pull.Version, "1.3.0 is lower" }, []string{from, "1.4.0 9f2b1e4c0000", "signed by key:ab12cd34ef56", at, "some time ago", "refused 1.3.0 is lower"}, `knack_source_refused{source="one",reason="version"} 1`},
 		"waiting": {func(s *follow.Status) { *s = follow.Status{Name: s.Name, From: s.From} }, []string{from, "none", "–", "–", "none since the start", "waiting The first release is being fetched."}, `knack_source_bytes_total{source="one"} 0`},
 		"waiting, refused": {func(s *follow.Status) {
-			*s = follow.Status{Name: s.Name, From: s.From, Answered: s.Answered, Refused: follow.Signature, RefusedReason: "not signed"}
+			*s = follow.Status{Name: s.Name, From: s.From, Answered: s.Answered, Refused: pull.Signature, RefusedReason: "not signed"}
 		}, []string{from, "none", "–", "–", "some time ago", "waiting not signed"}, `knack_source_refused{source="one",reason="signature"} 1`},
 		"waiting in vain": {func(s *follow.Status) {
 			*s = follow.Status{Name: s.Name, From: s.From, Failure: "no such host", FailingSince: since}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/internal/distribution/follow"
+	"github.com/knack-dev/knack/internal/distribution/pull"
 	"github.com/knack-dev/knack/internal/server/audit"
 )
 
@@ -22,7 +23,7 @@ func TestSource(t *testing.T) {
 	}
 	of(follow.Event{Action: follow.ActionPull, Release: "sha256:02", Before: "sha256:01", Version: "1.4.0", Signer: "key:ab"})
 	of(follow.Event{Action: follow.ActionSwap, Release: "sha256:02", Before: "sha256:01", Version: "1.4.0", Signer: "key:ab", Added: 3, Changed: 2, Removed: 1})
-	of(follow.Event{Action: follow.ActionRefuse, Release: "sha256:00", Before: "sha256:02", Version: "1.3.0\u202e", Refusal: follow.Version, Reason: "1.3.0 is lower than 1.4.0"})
+	of(follow.Event{Action: follow.ActionRefuse, Release: "sha256:00", Before: "sha256:02", Version: "1.3.0\u202e", Refusal: pull.Version, Reason: "1.3.0 is lower than 1.4.0"})
 	of(follow.Event{Action: follow.ActionRollBack, Release: "sha256:01", Before: "sha256:02", Version: "1.3.0", Added: 1})
 	of(follow.Event{Action: follow.ActionDamage, Release: "sha256:01", Reason: "the skill pdf is not as its digest says"})
 	if err := log.Close(); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/semver"
 	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/pull"
 	"github.com/knack-dev/knack/internal/distribution/release"
 	"github.com/knack-dev/knack/internal/distribution/store"
 	"github.com/knack-dev/knack/skill"
@@ -89,7 +90,7 @@ type Follower struct {
 func New(s Source, o Options) *Follower {
 	return &Follower{
 		source: s, o: o, asked: make(chan struct{}, 1), news: make(chan struct{}, 1), changed: make(chan struct{}, 1), damaged: map[skill.Digest]string{},
-		status: Status{Name: s.Name, From: s.Ref.String(), Polls: map[Outcome]uint64{}, RefusedEach: map[Refusal]uint64{}},
+		status: Status{Name: s.Name, From: s.Ref.String(), Polls: map[Outcome]uint64{}, RefusedEach: map[pull.Reason]uint64{}},
 	}
 }
 

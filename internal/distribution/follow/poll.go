@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/knack-dev/knack/internal/base/httpfetch"
@@ -38,7 +39,7 @@ func (f *Follower) poll(ctx context.Context) {
 		f.wait = min(later.RetryAfter(), waitMost)
 	}
 	refusal := refusalOf(err)
-	if outcome == Failed || refusal == Disk {
+	if outcome == Failed || refusal == pull.Disk {
 		f.failures++
 	} else {
 		f.failures = 0
@@ -406,7 +407,7 @@ func (f *Follower) failed(ctx context.Context, err error, id string) (Outcome, e
 	digest := digestOf(id)
 	was := f.Status()
 	f.update(func(s *Status) { s.Refused, s.RefusedRelease, s.RefusedReason = refusal, digest, err.Error() })
-	if (refusal == NoSkills || refusal == Version || refusal == Limit) && !errors.As(err, new(*origin.Outage)) {
+	if (refusal == pull.NoSkills || refusal == pull.Version || refusal == pull.Limit) && !errors.As(err, new(*origin.Outage)) {
 		f.refused, f.reason = id, err // a digest names the same bytes for ever
 	}
 	if was.Refused != refusal || was.RefusedRelease != digest {
@@ -420,18 +421,17 @@ func (f *Follower) failed(ctx context.Context, err error, id string) (Outcome, e
 	return Refused, err
 }
 
-func refusalOf(err error) Refusal {
+func refusalOf(err error) pull.Reason {
 	if low := (*release.TooLow)(nil); errors.As(err, &low) {
-		return Version
+		return pull.Version
 	}
-	return Refusal(pull.ReasonOf(err))
+	return pull.ReasonOf(err)
 }
 
 // digestOf returns the digest in a revision of a registry, or "".
 func digestOf(id string) string {
-	const registry = "oci:"
-	if len(id) > len(registry) && id[:len(registry)] == registry {
-		return id[len(registry):]
+	if digest, ok := strings.CutPrefix(id, "oci:"); ok {
+		return digest
 	}
 	return ""
 }

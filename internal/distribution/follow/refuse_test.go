@@ -13,6 +13,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/distribution/follow"
 	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/distribution/pull"
 	"github.com/knack-dev/knack/internal/distribution/release"
 	"github.com/knack-dev/knack/internal/distribution/store"
 	"github.com/knack-dev/knack/internal/distribution/trust"
@@ -55,7 +56,7 @@ func TestForwardOnly(t *testing.T) {
 		w.want("events", &w.events, "refuse 1.3.0 version")
 		w.want("served", &w.served)
 		s := w.f.Status()
-		if s.Refused != follow.Version || s.RefusedRelease != w.tag.Digest || s.Version != "1.4.0" || s.RefusedEach[follow.Version] != 1 || s.Polls[follow.Refused] < 4 {
+		if s.Refused != pull.Version || s.RefusedRelease != w.tag.Digest || s.Version != "1.4.0" || s.RefusedEach[pull.Version] != 1 || s.Polls[follow.Refused] < 4 {
 			t.Errorf("%+v", s)
 		}
 		if want := "the version 1.3.0 is lower than 1.4.0, which was served before, and forward-only is set: publish the content as a new version"; s.RefusedReason != want || strings.Count(w.log.String(), want) != 1 {
@@ -137,7 +138,7 @@ func TestHeadUnread(t *testing.T) {
 		w.want("served", &w.served)
 		w.want("events", &w.events, "refuse  disk")
 		s := w.f.Status()
-		if want := "remove heads/" + filepath.Base(heads[0]); s.Refused != follow.Disk || !strings.Contains(s.RefusedReason, want) || strings.Count(w.log.String(), want) != 1 {
+		if want := "remove heads/" + filepath.Base(heads[0]); s.Refused != pull.Disk || !strings.Contains(s.RefusedReason, want) || strings.Count(w.log.String(), want) != 1 {
 			t.Errorf("%+v\n%s", s, &w.log)
 		}
 		write(right)
@@ -303,11 +304,11 @@ func TestMinVersion(t *testing.T) {
 
 // TestRefused checks that each reason for refusing a release is reported once.
 func TestRefused(t *testing.T) {
-	for reason, err := range map[follow.Refusal]error{
-		follow.Gone:     origin.Mark(origin.ErrGone, errors.New("it has no tag prod")),
-		follow.NoSkills: origin.Mark(origin.ErrNoSkills, errors.New("it has no skills")),
-		follow.Limit:    origin.Mark(origin.ErrLimit, errors.New("it has 10,001 layers")),
-		follow.Disk:     &store.Fault{Dir: "/var/lib/knack", Err: os.ErrPermission},
+	for reason, err := range map[pull.Reason]error{
+		pull.Gone:     origin.Mark(origin.ErrGone, errors.New("it has no tag prod")),
+		pull.NoSkills: origin.Mark(origin.ErrNoSkills, errors.New("it has no skills")),
+		pull.Limit:    origin.Mark(origin.ErrLimit, errors.New("it has 10,001 layers")),
+		pull.Disk:     &store.Fault{Dir: "/var/lib/knack", Err: os.ErrPermission},
 	} {
 		t.Run(string(reason), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -385,7 +386,7 @@ func TestDamageBesideRefusal(t *testing.T) {
 		if got := w.took(&w.served); len(got) != 1 || !strings.HasPrefix(got[0], "1.4.0@") {
 			t.Error("served:", got)
 		}
-		if s := w.f.Status(); s.Refused != follow.Version || s.Damaged != 1 {
+		if s := w.f.Status(); s.Refused != pull.Version || s.Damaged != 1 {
 			t.Errorf("%+v", s)
 		}
 		w.end()
@@ -402,7 +403,7 @@ func TestDamageAndGone(t *testing.T) {
 		w.set(func() { w.lost = w.tag.Revision })
 		w.f.Damaged(w.tag.Skills[0].Skill, "pdf")
 		w.pass()
-		if s := w.f.Status(); s.Refused != follow.Gone || s.Version != "1.0.0" {
+		if s := w.f.Status(); s.Refused != pull.Gone || s.Version != "1.0.0" {
 			t.Errorf("with the tag as it was: %+v", s)
 		}
 		w.has("1.1.0", "")
@@ -474,7 +475,7 @@ func TestJudgedAgain(t *testing.T) {
 		w.start()
 		w.pass()
 		w.want("events", &w.events, "refuse  signature")
-		if s := w.f.Status(); s.Refused != follow.Signature || s.RefusedReason != "it has an invalid signature" || s.Version != "1.0.0" {
+		if s := w.f.Status(); s.Refused != pull.Signature || s.RefusedReason != "it has an invalid signature" || s.Version != "1.0.0" {
 			t.Errorf("%+v", s)
 		}
 		w.set(func() { w.refuse = nil })

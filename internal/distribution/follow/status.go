@@ -1,6 +1,10 @@
 package follow
 
-import "time"
+import (
+	"time"
+
+	"github.com/knack-dev/knack/internal/distribution/pull"
+)
 
 // Outcome is the result of a poll: one request to a source, and the pull that follows from it.
 type Outcome string
@@ -15,22 +19,6 @@ const (
 
 // Outcomes lists the outcomes in their order in metrics.
 var Outcomes = []Outcome{Unchanged, Pulled, Failed, Refused}
-
-// Refusal is the reason for refusing a release.
-type Refusal string
-
-// The refusals.
-const (
-	Gone      Refusal = "gone"      // the source no longer has the tag, or the release
-	NoSkills  Refusal = "no-skills" // the source has no release of skills
-	Signature Refusal = "signature" // its signature is not one that the section trust requires
-	Version   Refusal = "version"   // lower than forward-only or min-version allow
-	Limit     Refusal = "limit"     // larger than knack takes
-	Disk      Refusal = "disk"      // the store has no room for it, or cannot be read or written
-)
-
-// Refusals lists the refusals.
-var Refusals = []Refusal{Gone, NoSkills, Signature, Version, Limit, Disk}
 
 // Status is the state of one source. Its texts are for the operator of the server and contain no
 // secrets.
@@ -62,7 +50,7 @@ type Status struct {
 	FailingSince time.Time
 
 	// Refused is set while the source has a refused release.
-	Refused        Refusal
+	Refused        pull.Reason
 	RefusedRelease string // its digest; empty if it is not known
 	RefusedReason  string // in words, with the fix
 
@@ -73,8 +61,8 @@ type Status struct {
 	LastPull    time.Duration
 	Bytes       uint64 // bytes that were fetched
 	Swaps       uint64
-	Damaged     uint64             // damaged skills that were found in the store
-	RefusedEach map[Refusal]uint64 // refused releases, each counted once
+	Damaged     uint64                 // damaged skills that were found in the store
+	RefusedEach map[pull.Reason]uint64 // refused releases, each counted once
 }
 
 // Action is the kind of an [Event].
@@ -97,6 +85,6 @@ type Event struct {
 	Release, Before         string // digests: of the release, and of the previously served one
 	Version, Signer         string // of the release
 	Added, Changed, Removed int    // the numbers of skills that a swap changes
-	Refusal                 Refusal
+	Refusal                 pull.Reason
 	Reason                  string // of a refusal or a damage
 }

@@ -16,11 +16,14 @@ type Reason string
 const (
 	Gone      Reason = "gone"      // the source does not have the tag or the release
 	NoSkills  Reason = "no-skills" // the source is not a library of skills
-	Signature Reason = "signature" // it has no trusted signature
-	Version   Reason = "version"   // its tag names another version
-	Limit     Reason = "limit"     // it is larger than a release may be
-	Disk      Reason = "disk"      // the store has no room for it
+	Signature Reason = "signature" // the release has no trusted signature
+	Version   Reason = "version"   // the tag names another version, or forward-only or min-version forbid it
+	Limit     Reason = "limit"     // the release is larger than a release may be
+	Disk      Reason = "disk"      // the store has no room for the release, or cannot be read or written
 )
+
+// Reasons lists the reasons in their order in metrics.
+var Reasons = []Reason{Gone, NoSkills, Signature, Version, Limit, Disk}
 
 // ReasonOf returns the reason for refusing a release, given an error of [Puller.Resolve] or
 // [Puller.Pull]. It is "" if the source did not answer, or not completely: a later attempt may

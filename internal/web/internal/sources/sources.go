@@ -8,6 +8,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/distribution/follow"
+	"github.com/knack-dev/knack/internal/distribution/pull"
 	"github.com/knack-dev/knack/internal/server/metrics"
 )
 
@@ -174,7 +175,7 @@ func Measures(all []follow.Status, now time.Time) []metrics.Measure {
 		for _, of := range follow.Outcomes {
 			add(&polls, float64(s.Polls[of]), "outcome", string(of))
 		}
-		for _, of := range follow.Refusals {
+		for _, of := range pull.Reasons {
 			value := 0.0
 			if s.Refused == of {
 				value = 1
