@@ -6,8 +6,8 @@ import (
 	"crypto/sha256"
 	"path"
 	"slices"
-	"sort"
 	"strconv"
+	"strings"
 
 	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/skill"
@@ -24,7 +24,7 @@ type File struct {
 
 // Sort orders files by path, in byte order.
 func Sort(files []File) {
-	sort.Slice(files, func(i, j int) bool { return files[i].Path < files[j].Path })
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 }
 
 // Extent returns the number of files and folders of a skill with these files, including its own

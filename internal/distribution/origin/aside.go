@@ -56,15 +56,9 @@ func AsideOf(entries []Node, skills []Skill, addresses map[string]string) Aside 
 		}
 		folders[e.Path] = true
 	}
-	inSkill := func(at string) bool {
-		for range all.Holders(at) {
-			return true
-		}
-		return false
-	}
 	for _, e := range entries {
 		switch {
-		case inSkill(e.Path):
+		case all.Holds(e.Path):
 		case e.Type == Submodule:
 			text := display.Echo(e.Path) + " is a submodule"
 			if at := addresses[e.Path]; at != "" {

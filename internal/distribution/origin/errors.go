@@ -10,6 +10,9 @@ var (
 	ErrLimit    = errors.New("it is larger than knack takes")
 )
 
+// ErrOffline is the error of a request to a server that the caller forbids.
+var ErrOffline = errors.New("it would have to be asked, and knack is offline: run it without --offline")
+
 // Mark adds a category to err, and keeps its text.
 func Mark(category, err error) error {
 	if err == nil {

@@ -11,7 +11,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -104,7 +103,7 @@ func FindAt(at string, entries []Node, sub string) []Skill {
 
 // SortSkills sorts skills by path. The sort is stable.
 func SortSkills(skills []Skill) {
-	sort.SliceStable(skills, func(i, j int) bool { return skills[i].Path < skills[j].Path })
+	slices.SortStableFunc(skills, func(a, b Skill) int { return strings.Compare(a.Path, b.Path) })
 }
 
 // finding is a skill that is being found.
@@ -395,10 +394,29 @@ func Select(skills []Skill) Selection {
 	return chosen
 }
 
+// SelectSound returns the selection of the skills without a fault. It passes the other faults to the
+// sink.
+func SelectSound(skills []Skill, to Sink) Selection {
+	for _, s := range skills {
+		if s.Fault != nil {
+			to.Fail(s.Path, s.Fault)
+		}
+	}
+	return Select(Sound(skills))
+}
+
 // Has reports whether a skill is selected.
 func (s Selection) Has(skill string) bool {
 	_, has := s[skill]
 	return has
+}
+
+// Holds reports whether a file belongs to a selected skill.
+func (s Selection) Holds(path string) bool {
+	for range s.Holders(path) {
+		return true
+	}
+	return false
 }
 
 // Holders yields each selected skill that contains a file, outermost first, with the file's path in

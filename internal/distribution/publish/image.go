@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/knack-dev/knack/internal/base/semver"
@@ -18,15 +18,10 @@ const (
 	layerType  = "application/vnd.oci.image.layer.v1.tar+gzip"
 )
 
-// Annotations of published manifests.
+// Annotations that only published manifests have; see [registry.TitleKey] for the others.
 const (
-	titleKey       = "org.opencontainers.image.title"
-	versionKey     = "org.opencontainers.image.version"
-	descriptionKey = "org.opencontainers.image.description"
-	createdKey     = "org.opencontainers.image.created"
-	skillNameKey   = "io.agentskills.skill.name"
-	releaseKey     = "io.github.knack-dev.release" // of a release: "1"
-	packsKey       = "io.github.knack-dev.packs"   // of a release: the number of packs
+	createdKey = "org.opencontainers.image.created"
+	packsKey   = "io.github.knack-dev.packs" // of a release: the number of packs
 )
 
 // image is a manifest in the form that is written.
@@ -120,7 +115,7 @@ func highestVersion(ctx context.Context, to Target) (highest string) {
 // ignored. The digests are unverified: see [pack.takeOver].
 func (p *Publisher) last(ctx context.Context, to Target) (last, error) {
 	m, err := p.lastManifest(ctx, to)
-	if err != nil || m == nil || m.Annotations[releaseKey] != "1" || m.Config == nil || m.Config.Size < 0 || m.Config.Size > maxConfig {
+	if err != nil || m == nil || m.Annotations[registry.ReleaseKey] != "1" || m.Config == nil || m.Config.Size < 0 || m.Config.Size > maxConfig {
 		return last{}, err
 	}
 	l := last{layers: map[string]registry.Descriptor{}}
@@ -128,8 +123,8 @@ func (p *Publisher) last(ctx context.Context, to Target) (last, error) {
 	if _, err := skill.ParseDigest(m.Config.Digest); err != nil {
 		return l, nil
 	}
-	data := make(buffer, m.Config.Size)
-	if err := to.Repository.Fetch(ctx, *m.Config, "the configuration of its last release", data, func(int64) {}); err != nil {
+	data, err := to.Repository.Read(ctx, *m.Config, "the configuration of its last release")
+	if err != nil {
 		return last{}, err
 	}
 	var c config
@@ -147,22 +142,11 @@ func (p *Publisher) last(ctx context.Context, to Target) (last, error) {
 // packsSaid parses the number of packs in an annotation: a power of two up to 64.
 func packsSaid(text string) (int, bool) {
 	for n := 1; n <= maxPacks; n *= 2 {
-		if text == itoa(n) {
+		if text == strconv.Itoa(n) {
 			return n, true
 		}
 	}
 	return 0, false
-}
-
-// buffer is a blob in memory.
-type buffer []byte
-
-// WriteAt implements [io.WriterAt].
-func (b buffer) WriteAt(p []byte, at int64) (int, error) {
-	if at+int64(len(p)) > int64(len(b)) {
-		return 0, io.ErrShortBuffer
-	}
-	return copy(b[at:], p), nil
 }
 
 // progress counts the transferred bytes.

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/display"
@@ -55,7 +54,7 @@ func (p *Publisher) read(ctx context.Context, lib origin.Library) (_ *contents, 
 		}
 		fold := strings.ToLower(s.Path)
 		if other, ok := folded[fold]; ok {
-			return nil, refuse("rename one of them", "the folders %s and %s differ only by case, and macOS and Windows have one folder for both", quote(other), quote(s.Path))
+			return nil, refuse("rename one of them", "the folders %s and %s differ only by case, and macOS and Windows have one folder for both", display.Quote(other), display.Quote(s.Path))
 		}
 		folded[fold] = s.Path
 		c.skills = append(c.skills, Skill{Path: s.Path, Name: s.Name, Description: s.Description})
@@ -139,10 +138,8 @@ func displayName(path string) string {
 	if path == "." {
 		return "the skill"
 	}
-	return "the skill " + quote(path)
+	return "the skill " + display.Quote(path)
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }
 
 // sink copies the files of a library into the spool.
 type sink struct {
@@ -202,7 +199,7 @@ func (c *contents) twice() string {
 	}
 	names := slices.Sorted(maps.Keys(by))
 	for i, name := range names {
-		names[i] = fmt.Sprintf("%s (%d)", quote(name), by[name])
+		names[i] = fmt.Sprintf("%s (%d)", display.Quote(name), by[name])
 	}
 	const most = 5
 	more := ""

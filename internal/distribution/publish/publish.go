@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/semver"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/distribution/origin"
@@ -221,8 +220,6 @@ func (p *Publisher) blobs(ctx context.Context, to *registry.Repository, all []bl
 	return group.Wait()
 }
 
-const emptyType = "application/vnd.oci.empty.v1+json"
-
 // sign signs a manifest, and reports whether its repository lacked the signature.
 func (p *Publisher) sign(ctx context.Context, to *registry.Repository, subject registry.Descriptor, r *Result) (added bool, err error) {
 	if p.Sign == nil {
@@ -232,7 +229,7 @@ func (p *Publisher) sign(ctx context.Context, to *registry.Repository, subject r
 	if err != nil {
 		return false, err
 	}
-	layer, config := small(trust.Bundle, "the signature", bundle), small(emptyType, "the signature", []byte("{}"))
+	layer, config := small(trust.Bundle, "the signature", bundle), small(registry.EmptyType, "the signature", []byte("{}"))
 	annotations := map[string]string{"dev.sigstore.bundle.content": "dsse-envelope", "dev.sigstore.bundle.predicateType": trust.PredicateType}
 	a, err := imageOf(image{ArtifactType: trust.Bundle, Config: config.Descriptor, Layers: []registry.Descriptor{layer.Descriptor}, Subject: &subject, Annotations: annotations})
 	if err != nil {
@@ -270,6 +267,3 @@ func (r *Refused) Unwrap() error { return r.err }
 func refuse(fix, format string, args ...any) error {
 	return &Refused{fmt.Errorf(format, args...), fix}
 }
-
-// quote returns a name quoted for a message.
-func quote(name string) string { return display.Quote(name) }

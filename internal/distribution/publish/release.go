@@ -12,10 +12,12 @@ import (
 	"io"
 	"path"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/rawjson"
 	"github.com/knack-dev/knack/internal/base/semver"
 	"github.com/knack-dev/knack/internal/distribution/archive"
@@ -64,7 +66,7 @@ func (p *Publisher) Each(ctx context.Context, lib origin.Library, at func(name s
 	for i, s := range c.skills {
 		name := nameOf(s, "")
 		if other, ok := named[name]; ok {
-			return nil, refuse("rename one of them", "the skills %s and %s are both called %s, so they would have one repository", quote(other), quote(s.Path), quote(name))
+			return nil, refuse("rename one of them", "the skills %s and %s are both called %s, so they would have one repository", display.Quote(other), display.Quote(s.Path), display.Quote(name))
 		}
 		named[name] = s.Path
 		if targets[i], err = at(name); err != nil {
@@ -164,12 +166,12 @@ func outermost(folders map[string]int, at string) string {
 // pushRelease sends the layers of a release.
 func (p *Publisher) pushRelease(ctx context.Context, layers []pack, packs int, to Target, r *Result) error {
 	c := config{Created: p.Created, Architecture: "amd64", OS: "linux", RootFS: rootFS{Type: "layers"}}
-	m := image{Annotations: map[string]string{releaseKey: "1", packsKey: itoa(packs)}}
+	m := image{Annotations: map[string]string{registry.ReleaseKey: "1", packsKey: strconv.Itoa(packs)}}
 	p.describe(m.Annotations, to.Tags)
 	var blobs []blob
 	for i, l := range layers {
 		c.RootFS.DiffIDs = append(c.RootFS.DiffIDs, l.diff)
-		d := registry.Descriptor{MediaType: layerType, Digest: l.digest, Size: l.size, Annotations: map[string]string{titleKey: l.title}}
+		d := registry.Descriptor{MediaType: layerType, Digest: l.digest, Size: l.size, Annotations: map[string]string{registry.TitleKey: l.title}}
 		m.Layers = append(m.Layers, d)
 		blobs = append(blobs, blob{d, fmt.Sprintf("layer %d of %d", i+1, len(layers)), l.spool, nil})
 	}
@@ -191,7 +193,7 @@ func (p *Publisher) pushRelease(ctx context.Context, layers []pack, packs int, t
 func (p *Publisher) describe(annotations map[string]string, tags []string) {
 	for _, tag := range tags {
 		if _, ok := semver.Parse(tag); ok {
-			annotations[versionKey] = strings.TrimPrefix(tag, "v")
+			annotations[registry.VersionKey] = strings.TrimPrefix(tag, "v")
 			break
 		}
 	}

@@ -54,9 +54,9 @@ func (p *Publisher) single(ctx context.Context, c *contents, s Skill, to Target,
 		}
 	}
 	l = layers[0]
-	m := image{ArtifactType: skillType, Annotations: map[string]string{titleKey: name, skillNameKey: name}}
+	m := image{ArtifactType: skillType, Annotations: map[string]string{registry.TitleKey: name, registry.SkillNameKey: name}}
 	if s.Description != "" {
-		m.Annotations[descriptionKey] = s.Description
+		m.Annotations[registry.DescriptionKey] = s.Description
 	}
 	p.describe(m.Annotations, to.Tags)
 	data, err := json.Marshal(struct {
@@ -64,12 +64,12 @@ func (p *Publisher) single(ctx context.Context, c *contents, s Skill, to Target,
 		Name          string `json:"name"`
 		Version       string `json:"version,omitempty"`
 		Description   string `json:"description,omitempty"`
-	}{"1", name, m.Annotations[versionKey], s.Description})
+	}{"1", name, m.Annotations[registry.VersionKey], s.Description})
 	if err != nil {
 		return err
 	}
 	conf := small(skillConfigType, "the configuration", data)
-	d := registry.Descriptor{MediaType: skillLayerType, Digest: l.digest, Size: l.size, Annotations: map[string]string{titleKey: name + ".tar.gz"}}
+	d := registry.Descriptor{MediaType: skillLayerType, Digest: l.digest, Size: l.size, Annotations: map[string]string{registry.TitleKey: name + ".tar.gz"}}
 	m.Config, m.Layers = conf.Descriptor, []registry.Descriptor{d}
 	a, err := imageOf(m)
 	if err != nil {

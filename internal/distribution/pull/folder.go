@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"path/filepath"
 	"slices"
@@ -68,7 +69,7 @@ func (f Folder) Unpack(ctx context.Context, ref origin.Ref, r store.Release) (ch
 		}
 	}()
 	now, err := f.fill(ctx, tree, ref, r)
-	if err != nil || was.equals(now) {
+	if err != nil || was != nil && maps.Equal(was, now) {
 		return false, err
 	}
 	if err := tree.Sync(); err != nil {
@@ -114,19 +115,6 @@ func (f Folder) fit(r store.Release) error {
 
 // content is the content of a folder: the digest of each file, by path.
 type content map[string]skill.Digest
-
-// equals reports whether a folder exists and has exactly these files.
-func (c content) equals(other content) bool {
-	if c == nil || len(c) != len(other) {
-		return false
-	}
-	for at, d := range other {
-		if was, ok := c[at]; !ok || was != d {
-			return false
-		}
-	}
-	return true
-}
 
 // look returns the content of a folder, or nil if it does not exist. All of its files must match
 // its lock, and the lock must name only this source, unless source is "". Missing files are

@@ -50,6 +50,23 @@ func (r *Repository) Fetch(ctx context.Context, d Descriptor, what string, to io
 	})
 }
 
+// Read returns the bytes of a small blob.
+func (r *Repository) Read(ctx context.Context, d Descriptor, what string) ([]byte, error) {
+	data := make(memory, d.Size)
+	return data, r.Fetch(ctx, d, what, data, func(int64) {})
+}
+
+// memory is a blob in memory, of the size in its descriptor.
+type memory []byte
+
+func (m memory) WriteAt(p []byte, at int64) (int, error) {
+	n := copy(m[min(at, int64(len(m))):], p)
+	if n < len(p) {
+		return n, io.ErrShortWrite
+	}
+	return n, nil
+}
+
 // restart discards the received bytes.
 func (b *blob) restart() {
 	b.moved(-b.have)

@@ -14,6 +14,16 @@ import (
 const (
 	ImageType = "application/vnd.oci.image.manifest.v1+json"
 	IndexType = "application/vnd.oci.image.index.v1+json"
+	EmptyType = "application/vnd.oci.empty.v1+json" // of the empty configuration
+)
+
+// Annotations that knack both writes and reads.
+const (
+	TitleKey       = "org.opencontainers.image.title"
+	VersionKey     = "org.opencontainers.image.version"
+	DescriptionKey = "org.opencontainers.image.description"
+	SkillNameKey   = "io.agentskills.skill.name"
+	ReleaseKey     = "io.github.knack-dev.release" // "1" on a release
 )
 
 // Descriptor refers to a blob or a manifest.

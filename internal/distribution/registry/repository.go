@@ -17,7 +17,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/hosts"
 	"github.com/knack-dev/knack/internal/base/httpfetch"
-	"github.com/knack-dev/knack/internal/base/lazyregexp"
+	"github.com/knack-dev/knack/internal/distribution/reference"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -140,13 +140,11 @@ func (r *registry) scheme() string {
 	return "https"
 }
 
-var repositoryName = lazyregexp.New(`^[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$`)
-
 // Check returns an error for an invalid repository name. It is for names from a registry: names
 // from people are checked when they are parsed.
 func (r *Repository) Check() error {
 	u, err := url.ParseRequestURI("oci://" + r.registry.host)
-	if err != nil || u.Host != r.registry.host || u.User != nil || len(r.path) > 255 || !repositoryName().MatchString(r.path) {
+	if err != nil || u.Host != r.registry.host || u.User != nil || len(r.path) > 255 || !reference.IsRepository(r.path) {
 		return errors.New("this is not the name of a repository")
 	}
 	return nil

@@ -31,9 +31,6 @@ const (
 	MaxLocal  = packed.MaxUnpacked
 )
 
-// ErrOffline is the error of a request to a server that the caller forbids.
-var ErrOffline = errors.New("offline: no server is asked")
-
 // Options are the settings of an [Origin].
 type Options struct {
 	Fetch *httpfetch.Fetcher
@@ -97,7 +94,7 @@ func (o *Origin) reader(ctx context.Context, ref origin.Ref) (in io.ReadCloser, 
 		return in, size, MaxLocal, err
 	}
 	if o.options.Offline {
-		return nil, 0, 0, fmt.Errorf("%s: %w", ref.Source, ErrOffline)
+		return nil, 0, 0, fmt.Errorf("%s: %w", ref.Source, origin.ErrOffline)
 	}
 	c, err := o.options.Fetch.For(ref.Location)
 	if err != nil {
@@ -311,14 +308,7 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 // Send sends the files of skills of an archive. It reads the archive once, and once more for each
 // further copy of a large file.
 func Send(ctx context.Context, r io.ReaderAt, size int64, skills []origin.Skill, to origin.Sink) error {
-	chosen := origin.Selection{}
-	for _, s := range skills {
-		if s.Fault != nil {
-			to.Fail(s.Path, s.Fault)
-			continue
-		}
-		chosen[s.Path] = s.Copies
-	}
+	chosen := origin.SelectSound(skills, to)
 	refused := map[string]bool{}
 	give := func(holder, path string, e origin.Node, content io.Reader) {
 		if !refused[holder] {

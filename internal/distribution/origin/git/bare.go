@@ -80,7 +80,7 @@ var promisor = []string{"remote." + remote + ".promisor=true", "remote." + remot
 // fetch runs git fetch.
 func (b *bare) fetch(ctx context.Context, config []string, stdin io.Reader, args ...string) error {
 	if b.git.opts.Offline {
-		return ErrOffline
+		return origin.ErrOffline
 	}
 	at, err := b.git.follow(ctx, b.place)
 	if err != nil {

@@ -6,7 +6,6 @@ package git
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -77,9 +76,6 @@ func New(o Options) *Origin {
 	g.start = sync.OnceValues(g.look)
 	return g
 }
-
-// ErrOffline is the error of a request to a server that the caller forbids.
-var ErrOffline = errors.New("it would have to be asked, and knack is offline: run it without --offline")
 
 // question is a request to a repository, with the answer.
 type question struct {
@@ -163,7 +159,7 @@ func (g *Origin) refs(ctx context.Context, ref origin.Ref) (*refs, error) {
 		return nil, fmt.Errorf("%s: %w", ref.Source, err)
 	}
 	if g.opts.Offline {
-		return nil, fmt.Errorf("%s: %w", ref.Source, ErrOffline)
+		return nil, fmt.Errorf("%s: %w", ref.Source, origin.ErrOffline)
 	}
 	q := g.question(ctx, at)
 	if q.no != nil {

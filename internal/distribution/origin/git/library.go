@@ -147,12 +147,7 @@ func (l *library) find(ctx context.Context) ([]origin.Skill, error) {
 		if e.Type != origin.Link {
 			continue
 		}
-		read := origin.MayLeadToSkills(e)
-		for range all.Holders(e.Path) {
-			read = true
-			break
-		}
-		if read {
+		if origin.MayLeadToSkills(e) || all.Holds(e.Path) {
 			ids, links = append(ids, l.tree.ids[i]), append(links, i)
 		}
 	}
@@ -200,14 +195,7 @@ type wantedFile struct {
 
 // Fetch sends the files of skills to a sink.
 func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Sink) error {
-	chosen := origin.Selection{}
-	for _, s := range skills {
-		if s.Fault != nil {
-			to.Fail(s.Path, s.Fault)
-			continue
-		}
-		chosen[s.Path] = s.Copies
-	}
+	chosen := origin.SelectSound(skills, to)
 	var files []wantedFile
 	var ids []string
 	there := map[string]bool{}
@@ -315,7 +303,7 @@ func (l *library) fetchInto(ctx context.Context, b **bare, n int, ids []string, 
 		}
 	}
 	err := (*b).fetchBlobs(ctx, l.ref.Source, batch)
-	if (errors.Is(err, errNoCommit) || errors.Is(err, ErrOffline)) && !l.whole {
+	if (errors.Is(err, errNoCommit) || errors.Is(err, origin.ErrOffline)) && !l.whole {
 		l.whole = true
 		if *b, err = l.commitIn(ctx, n); err == nil {
 			l.repo = *b

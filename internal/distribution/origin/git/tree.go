@@ -114,17 +114,12 @@ func (c candidates) keep(p string) bool {
 	if folder != "." {
 		below = p[len(folder)+1:]
 	}
-	for start := 0; start < len(below); {
-		name, _, _ := strings.Cut(below[start:], "/")
-		if strings.HasPrefix(name, ".") && name != "." && name != ".." {
-			hidden := below[:start+len(name)]
-			if hidden == of.hidden {
-				return false
-			}
-			of.hidden = strings.Clone(hidden)
-			return true
+	if hidden := origin.HiddenPart(below); hidden != "" {
+		if hidden == of.hidden {
+			return false
 		}
-		start += len(name) + 1
+		of.hidden = strings.Clone(hidden)
+		return true
 	}
 	of.files++
 	return of.files <= origin.MaxFiles+1 || skill.IsEntryNameInAnyCase(path.Base(p))

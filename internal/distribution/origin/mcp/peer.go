@@ -59,9 +59,6 @@ func New(o Options) *Origin {
 	return &Origin{o}
 }
 
-// ErrOffline is the error of a request to a server that the caller forbids.
-var ErrOffline = errors.New("offline: no server is asked")
-
 // Resolve lists the skills of a server. The revision is the SHA-256 over their digests; it is empty
 // if the server generates the files of a skill each time.
 func (o *Origin) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, error) {
@@ -82,7 +79,7 @@ func (o *Origin) Versions(context.Context, origin.Ref) ([]string, error) { retur
 // Open connects to a server.
 func (o *Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (origin.Library, error) {
 	if o.opts.Offline {
-		return nil, fmt.Errorf("%s: %w", ref.Source, ErrOffline)
+		return nil, fmt.Errorf("%s: %w", ref.Source, origin.ErrOffline)
 	}
 	via, err := o.opts.HTTP(ref.Location)
 	if err != nil {

@@ -30,9 +30,6 @@ import (
 // public registry has about 20 MiB.
 const maxMetadata = 32 << 20
 
-// ErrOffline is the error of a request to a server that the caller forbids.
-var ErrOffline = errors.New("it would have to be asked, and knack is offline: run it without --offline")
-
 // Options are the settings of an [Origin].
 type Options struct {
 	Fetch *httpfetch.Fetcher
@@ -96,7 +93,7 @@ func (p *Origin) locate(ref origin.Ref) (place, error) {
 // get sends a request. The token is sent only to the registry's own host.
 func (p *Origin) get(ctx context.Context, at place, u *url.URL, accept string) (*http.Response, error) {
 	if p.o.Offline {
-		return nil, ErrOffline
+		return nil, origin.ErrOffline
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {

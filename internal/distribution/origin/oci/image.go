@@ -68,7 +68,7 @@ func (m *image) fetch(ctx context.Context) error {
 	group.SetLimit(registry.AtOnce)
 	start := int64(0)
 	for i, d := range m.manifest.Layers {
-		layers[i].title, layers[i].folder = d.Annotations[titleKey], d.Annotations[unpackKey] == "true"
+		layers[i].title, layers[i].folder = d.Annotations[registry.TitleKey], d.Annotations[unpackKey] == "true"
 		what, to := fmt.Sprintf("layer %d of %d", i+1, len(layers)), io.NewOffsetWriter(spool, start)
 		start += d.Size
 		group.Go(func() error {

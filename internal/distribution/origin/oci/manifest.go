@@ -16,16 +16,12 @@ import (
 // collectionType is the artifact type of an index of skills, each with its own manifest.
 const collectionType = "application/vnd.agentskills.collection.v1"
 
-// Annotations that are read.
+// Annotations of other publishers; see [registry.TitleKey] for the annotations that knack writes too.
 const (
-	titleKey       = "org.opencontainers.image.title"
-	versionKey     = "org.opencontainers.image.version"
-	descriptionKey = "org.opencontainers.image.description"
-	refNameKey     = "org.opencontainers.image.ref.name"
-	skillRefKey    = "io.agentskills.skill.ref"
-	skillNameKey   = "io.agentskills.skill.name"
-	unpackKey      = "io.deis.oras.content.unpack" // of a folder that oras packed
-	toolHiveKey    = "dev.toolhive.skills.version"
+	refNameKey  = "org.opencontainers.image.ref.name"
+	skillRefKey = "io.agentskills.skill.ref"
+	unpackKey   = "io.deis.oras.content.unpack" // of a folder that oras packed
+	toolHiveKey = "dev.toolhive.skills.version"
 )
 
 func isCollection(m *registry.Manifest) bool {
@@ -34,7 +30,7 @@ func isCollection(m *registry.Manifest) bool {
 
 // versionSaid returns the version in the annotations of a manifest, or "".
 func versionSaid(m *registry.Manifest) string {
-	return cmp.Or(versionOf(m.Annotations[versionKey]), versionOf(m.Annotations[toolHiveKey]))
+	return cmp.Or(versionOf(m.Annotations[registry.VersionKey]), versionOf(m.Annotations[toolHiveKey]))
 }
 
 // image returns the image that a manifest leads to: itself, or the first entry of an index. The
@@ -78,8 +74,8 @@ func (o *Origin) children(r *registry.Repository, m *registry.Manifest) ([]child
 	seen := map[string]int{}
 	for _, d := range m.Manifests {
 		in, err := o.within(r, cmp.Or(d.Annotations[skillRefKey], d.Annotations[refNameKey]))
-		c := child{repo: in, digest: d.Digest, description: d.Annotations[descriptionKey], fault: err}
-		c.path = cmp.Or(d.Annotations[skillNameKey], d.Annotations[titleKey])
+		c := child{repo: in, digest: d.Digest, description: d.Annotations[registry.DescriptionKey], fault: err}
+		c.path = cmp.Or(d.Annotations[registry.SkillNameKey], d.Annotations[registry.TitleKey])
 		if c.path == "" && in != nil {
 			c.path = path.Base(in.Path())
 		}

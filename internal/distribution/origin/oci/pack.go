@@ -14,12 +14,10 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/registry"
 )
 
-// releaseKey is the annotation of a release that knack published. The first layer of such an image
-// is its index. Each other layer contains complete skills.
-const releaseKey = "io.github.knack-dev.release"
-
+// isRelease reports whether a manifest is a release that knack published. The first layer of such an
+// image is its index. Each other layer contains complete skills.
 func isRelease(m *registry.Manifest) bool {
-	return m.Annotations[releaseKey] == "1" && len(m.Layers) > 1
+	return m.Annotations[registry.ReleaseKey] == "1" && len(m.Layers) > 1
 }
 
 // Packs implements [origin.Packed]. The first layer of a release is an index for readers that

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -90,16 +89,13 @@ func isBundle(d registry.Descriptor) bool {
 // Some registries list it without an artifact type, or with the media type of the empty
 // configuration.
 func mayBeBundle(d registry.Descriptor) bool {
-	return (d.ArtifactType == "" || d.ArtifactType == emptyType) && isAboutSigning(d)
+	return (d.ArtifactType == "" || d.ArtifactType == registry.EmptyType) && isAboutSigning(d)
 }
 
 func isAboutSigning(d registry.Descriptor) bool {
 	kind := d.Annotations[predicateKey]
 	return kind == "" || kind == trust.PredicateType
 }
-
-// emptyType is the media type of the empty configuration.
-const emptyType = "application/vnd.oci.empty.v1+json"
 
 // predicateKey is cosign's annotation for the predicate type of a bundle's statement.
 const predicateKey = "dev.sigstore.bundle.predicateType"
@@ -131,23 +127,11 @@ func (w *beside) take(ctx context.Context, d registry.Descriptor, s trust.Signat
 	if d.Size > trust.MaxSize {
 		return
 	}
-	data := make(memory, d.Size)
-	if err := w.repo.Fetch(ctx, d, "a signature", data, func(int64) {}); err != nil {
+	data, err := w.repo.Read(ctx, d, "a signature")
+	if err != nil {
 		w.failed(err, s)
 		return
 	}
 	s.Data = data
 	w.found = append(w.found, s)
-}
-
-// memory is a blob in memory, of the size in its manifest.
-type memory []byte
-
-// WriteAt implements [io.WriterAt].
-func (m memory) WriteAt(p []byte, at int64) (int, error) {
-	n := copy(m[min(at, int64(len(m))):], p)
-	if n < len(p) {
-		return n, io.ErrShortWrite
-	}
-	return n, nil
 }

@@ -22,9 +22,6 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// ErrOffline is the error of a request to a server that the caller forbids.
-var ErrOffline = errors.New("offline: no server is asked")
-
 // maxArchive bounds the archive of one skill, in bytes.
 const maxArchive = 64 << 20
 
@@ -80,7 +77,7 @@ var paths = []string{".well-known/agent-skills/index.json", ".well-known/skills/
 
 func (o *Origin) open(ctx context.Context, ref origin.Ref) (*library, error) {
 	if o.options.Offline {
-		return nil, fmt.Errorf("%s: %w", ref.Source, ErrOffline)
+		return nil, fmt.Errorf("%s: %w", ref.Source, origin.ErrOffline)
 	}
 	c, err := o.options.Fetch.For(ref.Location)
 	if err != nil {
