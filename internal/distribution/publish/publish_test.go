@@ -27,6 +27,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/publish"
 	"github.com/knack-dev/knack/internal/distribution/registry"
 	"github.com/knack-dev/knack/internal/distribution/trust"
+	"github.com/knack-dev/knack/internal/test/origintest"
 	"github.com/knack-dev/knack/internal/test/registrytest"
 	"github.com/knack-dev/knack/skill"
 )
@@ -38,28 +39,11 @@ type machine struct {
 	*publish.Publisher
 }
 
-// spool is a temporary file of a test.
-type spool struct{ *os.File }
-
-func (s spool) Close() error {
-	defer os.Remove(s.Name())
-	return s.File.Close()
-}
-
 func newMachine(t *testing.T) *machine {
-	dir := t.TempDir()
-	t.Cleanup(func() {
-		if left, _ := os.ReadDir(dir); len(left) > 0 {
-			t.Errorf("%d spools are left", len(left))
-		}
-	})
 	fetcher := httpfetch.New(httpfetch.Options{})
 	t.Cleanup(fetcher.Close)
 	o := registry.Options{Fetcher: fetcher, Read: os.ReadFile, Wait: func(ctx context.Context, _ time.Duration) error { return ctx.Err() }}
-	return &machine{t, o, &publish.Publisher{Registries: registry.New(o), Spool: func() (origin.Spool, error) {
-		f, err := os.CreateTemp(dir, "")
-		return spool{f}, err
-	}}}
+	return &machine{t, o, &publish.Publisher{Registries: registry.New(o), Spool: origintest.Spools(t)}}
 }
 
 func (m *machine) target(host, repo string, tags ...string) publish.Target {

@@ -20,9 +20,9 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/httpfetch"
 	packed "github.com/knack-dev/knack/internal/distribution/archive"
-	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/store"
+	"github.com/knack-dev/knack/internal/test/origintest"
 )
 
 const document = "\ufeff---\r\nname: pdf\r\ndescription: Reads files.\r\nmetadata:\r\n  github-ref: v1\r\n---\r\n"
@@ -86,43 +86,14 @@ func opened(t *testing.T) *store.Store {
 	return s
 }
 
-// install fetches all skills of a source into a store. It returns each as "NAME DESCRIPTION: PATH
-// SIZE EXEC…", or the error of its fetch.
+// install fetches all skills of a source into a store.
 func install(ctx context.Context, s *store.Store, o origin.Origin, ref origin.Ref) (map[string]string, error) {
 	l, err := o.Open(ctx, ref, origin.Revision{})
 	if err != nil {
 		return nil, err
 	}
 	defer l.Close()
-	skills, err := l.Skills(ctx)
-	if err != nil {
-		return nil, err
-	}
-	b, err := s.Batch(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer b.Close()
-	if err := l.Fetch(ctx, skills, b); err != nil {
-		return nil, err
-	}
-	all := map[string]string{}
-	for _, k := range skills {
-		got, err := b.Finish(k.Path)
-		if err != nil {
-			all[k.Path] = "error: " + err.Error()
-			continue
-		}
-		text := k.Name + " " + k.Description + ":"
-		for _, f := range got.Files {
-			text += fmt.Sprintf(" %s %d %t", f.Path, f.Size, f.Exec)
-		}
-		if got.Digest != lockfile.Digest(got.Files) {
-			text += " (another digest)"
-		}
-		all[k.Path] = text
-	}
-	return all, nil
+	return origintest.Store(ctx, s, l)
 }
 
 var want = map[string]string{
@@ -276,7 +247,7 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	offline := New(Options{Spool: s.Spool, Offline: true})
-	if _, err := offline.Open(t.Context(), origin.Ref{Source: server.URL + "/x.zip", Location: server.URL + "/x.zip"}, origin.Revision{}); !errors.Is(err, ErrOffline) {
+	if _, err := offline.Open(t.Context(), origin.Ref{Source: server.URL + "/x.zip", Location: server.URL + "/x.zip"}, origin.Revision{}); !errors.Is(err, origin.ErrOffline) {
 		t.Error(err)
 	}
 	path := file("good.zip", good)

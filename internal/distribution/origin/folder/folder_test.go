@@ -1,6 +1,7 @@
 package folder
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,35 +12,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/test/origintest"
 )
 
-// memory stores the files that a library sends.
-type memory struct {
-	files  map[string]string
-	failed map[string]string
+// sink calls functions before and after it receives a file.
+type sink struct {
+	*origintest.Sink
 	begins func(file string)
 	took   func(file string)
 }
 
-func (m *memory) File(skill string, f origin.File, content io.Reader) error {
-	if m.begins != nil {
-		m.begins(f.Path)
+func (s *sink) File(skill string, f origin.File, content io.Reader) error {
+	if s.begins != nil {
+		s.begins(f.Path)
 	}
-	data, err := io.ReadAll(content)
-	if err != nil {
-		return err
+	err := s.Sink.File(skill, f, content)
+	if s.took != nil {
+		s.took(f.Path)
 	}
-	if f.Exec {
-		data = append(data, " +x"...)
-	}
-	m.files[skill+": "+f.Path] = string(data)
-	if m.took != nil {
-		m.took(f.Path)
-	}
-	return nil
+	return err
 }
-
-func (m *memory) Fail(skill string, err error) { m.failed[skill] = err.Error() }
 
 func put(t *testing.T, root string, files map[string]string) {
 	t.Helper()
@@ -58,9 +50,9 @@ func put(t *testing.T, root string, files map[string]string) {
 	}
 }
 
-func fetch(t *testing.T, root string, to *memory) []origin.Skill {
+func fetch(t *testing.T, root string, to *sink) []origin.Skill {
 	t.Helper()
-	to.files, to.failed = map[string]string{}, map[string]string{}
+	to.Sink = origintest.NewSink()
 	l, err := Origin{}.Open(t.Context(), origin.Ref{Kind: origin.Folder, Location: root}, origin.Revision{})
 	if err != nil {
 		t.Fatal(err)
@@ -87,17 +79,18 @@ func TestFetch(t *testing.T) {
 		"a/.env": "secret", "a/.git/config": "x", "a/.git/hooks/y.sh": "x", "a/sub/skill.md": pdf,
 		".claude/skills/b/SKILL.md": pdf, "node_modules/c/SKILL.md": pdf, ".git/d/SKILL.md": pdf, "other.txt": "x",
 	})
-	var got memory
+	var got sink
 	skills := fetch(t, root, &got)
 	want := map[string]string{
-		"a: SKILL.md": "\ufeff" + strings.ReplaceAll(pdf, "\n", "\r\n"), "a: run.sh": "echo +x", "a: empty": "", "a: x/bin": "\x00\xff", "a: sub/skill.md": pdf,
+		"a: SKILL.md": "\ufeff" + strings.ReplaceAll(pdf, "\n", "\r\n"), "a: run.sh+": "echo", "a: empty": "", "a: x/bin": "\x00\xff", "a: sub/skill.md": pdf,
 		"a/sub: skill.md": pdf, ".claude/skills/b: SKILL.md": pdf,
 	}
 	if runtime.GOOS == "windows" {
+		delete(want, "a: run.sh+")
 		want["a: run.sh"] = "echo"
 	}
-	if diff := cmp.Diff(want, got.files); diff != "" || len(got.failed) != 0 {
-		t.Error(diff, got.failed)
+	if diff := cmp.Diff(want, got.Files); diff != "" || len(got.Failed) != 0 {
+		t.Error(diff, got.Failed)
 	}
 	var paths []string
 	for _, s := range skills {
@@ -121,11 +114,11 @@ func TestLinks(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	var got memory
+	var got sink
 	skills := fetch(t, filepath.Join(root, "s"), &got)
-	want := map[string]string{"a: SKILL.md": pdf, "a: copy": pdf, "a: run.sh": "echo +x", "a: again.sh": "echo +x", "b: SKILL.md": pdf, "d: SKILL.md": pdf, "d: AGENTS.md": pdf}
-	if diff := cmp.Diff(want, got.files); diff != "" || len(got.failed) != 0 || len(skills) != 3 {
-		t.Error(diff, got.failed, skills)
+	want := map[string]string{"a: SKILL.md": pdf, "a: copy": pdf, "a: run.sh+": "echo", "a: again.sh+": "echo", "b: SKILL.md": pdf, "d: SKILL.md": pdf, "d: AGENTS.md": pdf}
+	if diff := cmp.Diff(want, got.Files); diff != "" || len(got.Failed) != 0 || len(skills) != 3 {
+		t.Error(diff, got.Failed, skills)
 	}
 	if left := skills[0].Dropped; len(left) != 1 || left[0] != "'notes': the link leads out of the skill's folder and is not followed" {
 		t.Error(left)
@@ -140,7 +133,7 @@ func TestChanges(t *testing.T) {
 	for _, name := range []string{"a", "SKILL.md", "z"} {
 		root := t.TempDir()
 		put(t, root, map[string]string{"s/a": "1", "s/SKILL.md": pdf, "s/z": "1", "t/SKILL.md": pdf})
-		var got memory
+		var got sink
 		got.took = func(file string) {
 			if file == "SKILL.md" {
 				put(t, root, map[string]string{"s/" + name: "longer than before"})
@@ -148,8 +141,8 @@ func TestChanges(t *testing.T) {
 			}
 		}
 		fetch(t, root, &got)
-		if !strings.Contains(got.failed["s"], "changed while it was read") || got.failed["t"] != "" {
-			t.Errorf("%s: %+v", name, got.failed)
+		if !strings.Contains(fmt.Sprint(got.Failed["s"]), "changed while it was read") || got.Failed["t"] != nil {
+			t.Errorf("%s: %+v", name, got.Failed)
 		}
 	}
 }
@@ -160,15 +153,15 @@ func TestChangesLength(t *testing.T) {
 	for _, text := range []string{"longer than before", ""} {
 		root := t.TempDir()
 		put(t, root, map[string]string{"s/SKILL.md": pdf, "s/z": "1"})
-		var got memory
+		var got sink
 		got.begins = func(file string) {
 			if file == "z" {
 				put(t, root, map[string]string{"s/z": text})
 			}
 		}
 		fetch(t, root, &got)
-		if _, taken := got.files["s: z"]; taken || got.failed["s"] != "'z' changed while it was read: run the command again" {
-			t.Errorf("%q: %v %v", text, got.failed, got.files)
+		if _, taken := got.Files["s: z"]; taken || fmt.Sprint(got.Failed["s"]) != "'z' changed while it was read: run the command again" {
+			t.Errorf("%q: %v %v", text, got.Failed, got.Files)
 		}
 	}
 }

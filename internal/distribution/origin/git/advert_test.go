@@ -163,8 +163,8 @@ func TestRedirects(t *testing.T) {
 				revisions = revisions[:1]
 			}
 			for _, rev := range revisions {
-				if _, got := take(t, g(), ref, rev); !cmp.Equal(got.files, libraryFiles) {
-					t.Error(got.files)
+				if _, got := take(t, g(), ref, rev); !cmp.Equal(got.Files, libraryFiles) {
+					t.Error(got.Files)
 				}
 			}
 			leads := []string{strings.TrimSuffix(other.url, "/up%20stream"), "http://169.254.169.254", "http://[::1]:1", "https://127.0.0.1:1", "https://10.0.0.1", "https://localhost", "ftp://127.0.0.1"}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/test/origintest"
 )
 
 // library commits a library with content that must arrive byte for byte: line ends, a byte-order
@@ -28,9 +29,9 @@ func (u *upstream) library() string {
 }
 
 var libraryFiles = map[string]string{
-	"skills/pdf:SKILL.md": pdf, "skills/pdf:crlf.md": "a\r\nb\r\n", "skills/pdf:bom.md": "\ufeffa\n", "skills/pdf:data.bin": "\x00\x01\xff\xfe",
-	"skills/pdf:empty": "", "!skills/pdf:scripts/fill.py": "#!/usr/bin/python\n",
-	"skills/doc:SKILL.md": "---\nname: doc\ndescription: Reads documents.\nmetadata:\n  github-ref: x\n---\n",
+	"skills/pdf: SKILL.md": pdf, "skills/pdf: crlf.md": "a\r\nb\r\n", "skills/pdf: bom.md": "\ufeffa\n", "skills/pdf: data.bin": "\x00\x01\xff\xfe",
+	"skills/pdf: empty": "", "skills/pdf: scripts/fill.py+": "#!/usr/bin/python\n",
+	"skills/doc: SKILL.md": "---\nname: doc\ndescription: Reads documents.\nmetadata:\n  github-ref: x\n---\n",
 }
 
 // TestFetch checks that every file of a skill arrives byte for byte. The repository is on the disk,
@@ -67,8 +68,8 @@ func TestFetch(t *testing.T) {
 			}
 			g := u.origin(nil)
 			skills, got := take(t, g, ref, origin.Revision{})
-			if diff := cmp.Diff(libraryFiles, got.files); diff != "" || len(got.fails) != 0 {
-				t.Error(diff, got.fails)
+			if diff := cmp.Diff(libraryFiles, got.Files); diff != "" || len(got.Failed) != 0 {
+				t.Error(diff, got.Failed)
 			}
 			want := []origin.Skill{
 				{Path: "skills/doc", Main: "SKILL.md", Name: "doc", Description: "Reads documents.", Extent: edit.Extent{Entries: 2}},
@@ -83,7 +84,7 @@ func TestFetch(t *testing.T) {
 			// Again, from the store.
 			g.opts.Offline = true
 			_, got = take(t, New(g.opts), ref, origin.Revision{ID: "git:" + commit})
-			if diff := cmp.Diff(libraryFiles, got.files); diff != "" {
+			if diff := cmp.Diff(libraryFiles, got.Files); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -98,16 +99,16 @@ func TestFetchOne(t *testing.T) {
 	ref := u.ref("")
 	ref.Sub = "skills/doc"
 	skills, got := take(t, g, ref, origin.Revision{})
-	if len(skills) != 1 || skills[0].Path != "skills/doc" || len(got.files) != 1 {
-		t.Errorf("%+v %v", skills, got.files)
+	if len(skills) != 1 || skills[0].Path != "skills/doc" || len(got.Files) != 1 {
+		t.Errorf("%+v %v", skills, got.Files)
 	}
 	lib, err := g.Open(t.Context(), ref, origin.Revision{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	to := newSink()
-	if err := lib.Fetch(t.Context(), []origin.Skill{{Path: "skills/gone"}, {Path: "skills/bad", Fault: errors.New("a fault")}}, to); err != nil || len(to.fails) != 2 {
-		t.Error(err, to.fails)
+	to := origintest.NewSink()
+	if err := lib.Fetch(t.Context(), []origin.Skill{{Path: "skills/gone"}, {Path: "skills/bad", Fault: errors.New("a fault")}}, to); err != nil || len(to.Failed) != 2 {
+		t.Error(err, to.Failed)
 	}
 	dir, err := g.opts.Dir("file://" + strings.ReplaceAll(u.dir, " ", "%20"))
 	if err != nil {
@@ -178,8 +179,8 @@ func TestResolve(t *testing.T) {
 	u.git("reset", "--hard", "--quiet", first)
 	u.git("branch", "-D", "feature/x")
 	u.git("tag", "-d", "both")
-	if _, got := take(t, g, server.ref("main"), origin.Revision{ID: "git:" + second}); got.files["a:SKILL.md"] != pdf+"more\n" {
-		t.Error(got.files)
+	if _, got := take(t, g, server.ref("main"), origin.Revision{ID: "git:" + second}); got.Files["a: SKILL.md"] != pdf+"more\n" {
+		t.Error(got.Files)
 	}
 	u.git("reflog", "expire", "--expire=now", "--all")
 	u.git("gc", "--quiet", "--prune=now")
@@ -198,7 +199,7 @@ func TestSHA256(t *testing.T) {
 	u.git("init", "--quiet", "--object-format=sha256", "--initial-branch=main", u.dir)
 	u.library()
 	skills, got := take(t, u.origin(nil), u.ref("main"), origin.Revision{})
-	if diff := cmp.Diff(libraryFiles, got.files); diff != "" || len(skills) != 2 {
+	if diff := cmp.Diff(libraryFiles, got.Files); diff != "" || len(skills) != 2 {
 		t.Error(diff, skills)
 	}
 }
@@ -210,17 +211,17 @@ func TestConcurrentCommands(t *testing.T) {
 	u := newUpstream(t)
 	u.library()
 	first := u.origin(nil)
-	done := make(chan *sink, 4)
+	done := make(chan *origintest.Sink, 4)
 	const commands = 4
 	for range commands {
 		go func() {
-			got := newSink()
+			got := origintest.NewSink()
 			defer func() { done <- got }()
 			_, got = take(t, New(first.opts), u.ref(""), origin.Revision{})
 		}()
 	}
 	for range commands {
-		if diff := cmp.Diff(libraryFiles, (<-done).files); diff != "" {
+		if diff := cmp.Diff(libraryFiles, (<-done).Files); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -234,8 +235,8 @@ func TestConcurrentCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, got := take(t, New(first.opts), u.ref(""), origin.Revision{}); got.files["skills/pdf:SKILL.md"] != pdf+"more\n" {
-		t.Error("with a lock that was left behind:", got.files)
+	if _, got := take(t, New(first.opts), u.ref(""), origin.Revision{}); got.Files["skills/pdf: SKILL.md"] != pdf+"more\n" {
+		t.Error("with a lock that was left behind:", got.Files)
 	}
 }
 
@@ -271,8 +272,8 @@ func TestDamage(t *testing.T) {
 					}
 				}
 				_, got := take(t, New(g.opts), u.ref(""), origin.Revision{})
-				if diff := cmp.Diff(libraryFiles, got.files); diff != "" {
-					t.Error(diff, got.fails)
+				if diff := cmp.Diff(libraryFiles, got.Files); diff != "" {
+					t.Error(diff, got.Failed)
 				}
 			})
 		}

@@ -111,14 +111,14 @@ func TestNothingRuns(t *testing.T) {
 			t.Errorf("a repository of the store has hooks: %q", hooks)
 		}
 		want := map[string]string{
-			"good:SKILL.md": pdf, "good:text.txt": "a\nb\n", "good:ident.txt": "$Id$\n", "module:SKILL.md": pdf, "linked:SKILL.md": pdf,
-			"good:big.bin": "version https://git-lfs.github.com/spec/v1\noid sha256:" + strings.Repeat("a", 64) + "\nsize 12345\n",
+			"good: SKILL.md": pdf, "good: text.txt": "a\nb\n", "good: ident.txt": "$Id$\n", "module: SKILL.md": pdf, "linked: SKILL.md": pdf,
+			"good: big.bin": "version https://git-lfs.github.com/spec/v1\noid sha256:" + strings.Repeat("a", 64) + "\nsize 12345\n",
 		}
-		if diff := cmp.Diff(want, got.files); diff != "" {
+		if diff := cmp.Diff(want, got.Files); diff != "" {
 			t.Error(diff)
 		}
-		if len(skills) != 3 || len(got.fails) != 0 || len(skills[1].Dropped) != 1 || !strings.Contains(skills[1].Dropped[0], "'out': the link leads out") || skills[2].Left != 1 {
-			t.Errorf("%+v %v", skills, got.fails)
+		if len(skills) != 3 || len(got.Failed) != 0 || len(skills[1].Dropped) != 1 || !strings.Contains(skills[1].Dropped[0], "'out': the link leads out") || skills[2].Left != 1 {
+			t.Errorf("%+v %v", skills, got.Failed)
 		}
 		if len(warned) != 1 || !strings.Contains(warned[0], "'good/big.bin' is a pointer to a large file of Git LFS") {
 			t.Errorf("warned %q", warned)
@@ -205,7 +205,7 @@ func TestOldObjects(t *testing.T) {
 	for _, author := range []string{"a <a@example.com> 1 +51800", "a <a@example.com>1 +0000"} {
 		commit := u.gitIn("tree "+tree+"\nauthor "+author+"\ncommitter "+author+"\n\nx\n", "hash-object", "-t", "commit", "-w", "--stdin", "--literally")
 		u.git("update-ref", "refs/heads/main", commit)
-		if _, got := take(t, u.origin(nil), u.ref(""), origin.Revision{}); got.files["a:SKILL.md"] != pdf {
+		if _, got := take(t, u.origin(nil), u.ref(""), origin.Revision{}); got.Files["a: SKILL.md"] != pdf {
 			t.Errorf("%s: %v", author, got)
 		}
 	}
@@ -259,8 +259,8 @@ func TestCredentials(t *testing.T) {
 	}
 	helper := "!f() { test \"$1\" = get && echo username=" + user + " && echo password=" + password + "; }; f"
 	u.git("config", "--global", "credential.helper", helper)
-	if _, got := take(t, u.origin(nil), ref, origin.Revision{}); len(got.files) != len(libraryFiles) {
-		t.Errorf("with a helper: %v %v", got.files, got.fails)
+	if _, got := take(t, u.origin(nil), ref, origin.Revision{}); len(got.Files) != len(libraryFiles) {
+		t.Errorf("with a helper: %v %v", got.Files, got.Failed)
 	}
 	settings, err := os.ReadFile(filepath.Join(u.home, ".gitconfig"))
 	if err != nil {
@@ -443,7 +443,7 @@ func TestStraced(t *testing.T) {
 		return filepath.Join(store, hex.EncodeToString([]byte(key[:min(len(key), 60)]))), nil
 	}})
 	skills, got := take(t, g, origin.Ref{Location: location}, origin.Revision{})
-	if len(skills) != 3 || len(got.files) != 6 {
+	if len(skills) != 3 || len(got.Files) != 6 {
 		t.Error(skills, got)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/test/origintest"
 )
 
 // This file has the shared helpers of the tests: real repositories, a real server, and a sink.
@@ -180,46 +181,16 @@ func (s *setting) now() string {
 	return text
 }
 
-// sink stores all files that are sent to it.
-type sink struct {
-	files map[string]string // by skill and path, with ! in front if executable
-	fails map[string]error
-}
-
-func newSink() *sink { return &sink{map[string]string{}, map[string]error{}} }
-
-func (s *sink) File(skill string, f origin.File, content io.Reader) error {
-	data, err := io.ReadAll(content)
-	if err != nil {
-		return err
-	}
-	if int64(len(data)) != f.Size {
-		return fmt.Errorf("%d bytes instead of %d", len(data), f.Size)
-	}
-	name := skill + ":" + f.Path
-	if f.Exec {
-		name = "!" + name
-	}
-	s.files[name] = string(data)
-	return nil
-}
-
-func (s *sink) Fail(skill string, err error) { s.fails[skill] = err }
-
 // take opens a source and fetches all of its available skills.
-func take(t *testing.T, g *Origin, ref origin.Ref, at origin.Revision) ([]origin.Skill, *sink) {
+func take(t *testing.T, g *Origin, ref origin.Ref, at origin.Revision) ([]origin.Skill, *origintest.Sink) {
 	t.Helper()
 	lib, err := g.Open(t.Context(), ref, at)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer lib.Close()
-	skills, err := lib.Skills(t.Context())
+	skills, to, err := origintest.Take(t.Context(), lib)
 	if err != nil {
-		t.Fatal(err)
-	}
-	to := newSink()
-	if err := lib.Fetch(t.Context(), skills, to); err != nil {
 		t.Fatal(err)
 	}
 	return skills, to

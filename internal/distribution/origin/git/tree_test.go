@@ -63,8 +63,8 @@ func TestLargeTree(t *testing.T) {
 	if diff := cmp.Diff(want, paths); diff != "" {
 		t.Error(diff)
 	}
-	if len(got.files) != 5 || got.files["skills/pdf:zzz"] != "x" || got.files["skills/pdf:nested/SKILL.md"] != pdf {
-		t.Error(got.files)
+	if len(got.Files) != 5 || got.Files["skills/pdf: zzz"] != "x" || got.Files["skills/pdf: nested/SKILL.md"] != pdf {
+		t.Error(got.Files)
 	}
 	asked := after.Sys - before.Sys
 	t.Logf("%d entries: %d MiB more of the system", files, asked>>20)

@@ -40,7 +40,7 @@ func TestEndless(t *testing.T) {
 		}
 		_, got, err := s.take(t, func(o *Options) { o.listTime = c.limit })
 		if err == nil {
-			err = got.fails["pdf"]
+			err = got.Failed["pdf"]
 		}
 		if err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v after %d pages", name, err, pages)

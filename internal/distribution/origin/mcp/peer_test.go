@@ -16,6 +16,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/test/origintest"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -152,37 +153,20 @@ func (s *server) open(t *testing.T, change func(*Options)) (origin.Library, erro
 }
 
 // take fetches all skills of the server.
-func (s *server) take(t *testing.T, change func(*Options)) ([]origin.Skill, *sink, error) {
+func (s *server) take(t *testing.T, change func(*Options)) ([]origin.Skill, *origintest.Sink, error) {
 	t.Helper()
-	to := &sink{files: map[string]string{}, fails: map[string]error{}}
 	lib, err := s.open(t, change)
 	if err != nil {
-		return nil, to, err
+		return nil, nil, err
 	}
 	defer lib.Close()
 	skills, err := lib.Skills(t.Context())
 	if err != nil {
-		return nil, to, err
+		return nil, nil, err
 	}
+	to := origintest.NewSink()
 	return skills, to, lib.Fetch(t.Context(), skills, to)
 }
-
-type sink struct {
-	files  map[string]string
-	fails  map[string]error
-	refuse string
-}
-
-func (s *sink) File(skill string, f origin.File, content io.Reader) error {
-	if f.Path == s.refuse {
-		return errors.New("refused")
-	}
-	data, err := io.ReadAll(content)
-	s.files[skill+":"+f.Path] = string(data)
-	return err
-}
-
-func (s *sink) Fail(skill string, err error) { s.fails[skill] = err }
 
 // TestFetch checks that every file of a skill arrives byte for byte, and that the digest over all
 // files is known before the fetch. The server closes each connection at the second request, without
@@ -206,20 +190,20 @@ func TestFetch(t *testing.T) {
 	var arrived int64
 	skills, got, err := s.take(t, func(o *Options) { o.Progress = func(_ origin.Unit, n, _ int64) { arrived = max(arrived, n) } })
 	if err != nil {
-		t.Fatal(err, got.fails)
+		t.Fatal(err, got.Failed)
 	}
 	want := map[string]string{
-		"pdf:SKILL.md": pdf, "pdf:crlf.md": "a\r\nb\r\n", "pdf:bom.md": "\ufeffa\n", "pdf:data.bin": "\x00\x01\xff\xfe", "pdf:empty": "", "pdf:a b/é.txt": "x",
+		"pdf: SKILL.md": pdf, "pdf: crlf.md": "a\r\nb\r\n", "pdf: bom.md": "\ufeffa\n", "pdf: data.bin": "\x00\x01\xff\xfe", "pdf: empty": "", "pdf: a b/é.txt": "x",
 	}
 	for i := range 505 {
-		want[fmt.Sprintf("pdf:many/%d", i)] = fmt.Sprint(i)
+		want[fmt.Sprintf("pdf: many/%d", i)] = fmt.Sprint(i)
 	}
-	if diff := cmp.Diff(want, got.files); diff != "" {
+	if diff := cmp.Diff(want, got.Files); diff != "" {
 		t.Error(diff)
 	}
 	var locked []lockfile.File
-	for name, text := range got.files {
-		locked = append(locked, lockfile.File{Path: strings.TrimPrefix(name, "pdf:"), Size: int64(len(text)), Digest: skill.DigestOf([]byte(text))})
+	for name, text := range got.Files {
+		locked = append(locked, lockfile.File{Path: strings.TrimPrefix(name, "pdf: "), Size: int64(len(text)), Digest: skill.DigestOf([]byte(text))})
 	}
 	if diff := cmp.Diff([]origin.Skill{{Path: "pdf", Main: "SKILL.md", Name: "pdf", Description: "Reads PDF files.", Left: 1, Digest: lockfile.Digest(locked).String(), Extent: lockfile.Extent(locked)}}, skills); diff != "" {
 		t.Error(diff)
@@ -242,12 +226,12 @@ func TestDynamic(t *testing.T) {
 		}
 		var warned []string
 		skills, got, err := s.take(t, func(o *Options) { o.Warn = func(text string) { warned = append(warned, text) } })
-		want := map[string]string{"pdf:SKILL.md": pdf}
+		want := map[string]string{"pdf: SKILL.md": pdf}
 		if folders {
-			want["pdf:a/b.txt"] = "x"
+			want["pdf: a/b.txt"] = "x"
 		}
-		if diff := cmp.Diff(want, got.files); diff != "" || err != nil || skills[0].Digest != "" {
-			t.Error(diff, err, skills, got.fails)
+		if diff := cmp.Diff(want, got.Files); diff != "" || err != nil || skills[0].Digest != "" {
+			t.Error(diff, err, skills, got.Failed)
 		}
 		if text := strings.Join(warned, "\n"); !strings.Contains(text, "an update may find other ones") || strings.Contains(text, "so only its SKILL.md") == folders {
 			t.Error(text)
@@ -338,15 +322,15 @@ func TestLies(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if fault := got.fails["pdf"]; fault == nil || !strings.Contains(fault.Error(), c.says) || strings.Contains(fault.Error(), "\n") {
+			if fault := got.Failed["pdf"]; fault == nil || !strings.Contains(fault.Error(), c.says) || strings.Contains(fault.Error(), "\n") {
 				t.Errorf("%v, want %q", fault, c.says)
 			}
-			for name, text := range got.files {
-				if name != "good:SKILL.md" && name != "pdf:SKILL.md" && (name != "pdf:a" || text != "a") {
+			for name, text := range got.Files {
+				if name != "good: SKILL.md" && name != "pdf: SKILL.md" && (name != "pdf: a" || text != "a") {
 					t.Errorf("passed on: %s %q", name, text)
 				}
 			}
-			if got.files["good:SKILL.md"] == "" || len(got.fails) != 1 {
+			if got.Files["good: SKILL.md"] == "" || len(got.Failed) != 1 {
 				t.Error(got)
 			}
 		})
@@ -368,20 +352,21 @@ func TestChange(t *testing.T) {
 	s.mu.Lock()
 	s.files["skill://pdf/a"] = "b"
 	s.mu.Unlock()
-	to := &sink{files: map[string]string{}, fails: map[string]error{}}
+	to := origintest.NewSink()
 	if err := lib.Fetch(t.Context(), append(skills, origin.Skill{Path: "gone"}), to); err != nil {
 		t.Fatal(err)
 	}
-	if text := fmt.Sprint(to.fails); !strings.Contains(text, "changed on the server while it was fetched: run the command again") || !strings.Contains(text, "no skill 'gone'") {
+	if text := fmt.Sprint(to.Failed); !strings.Contains(text, "changed on the server while it was fetched: run the command again") || !strings.Contains(text, "no skill 'gone'") {
 		t.Error(text)
 	}
 	// If the sink refuses a file, Fetch does not report a fault of the skill to it.
-	to = &sink{files: map[string]string{}, fails: map[string]error{}, refuse: "SKILL.md"}
+	to = origintest.NewSink()
+	to.Refuse = "SKILL.md"
 	s.mu.Lock()
 	s.files["skill://pdf/a"] = "a"
 	s.mu.Unlock()
-	if err := lib.Fetch(t.Context(), skills, to); err != nil || len(to.fails) != 0 {
-		t.Error(err, to.fails)
+	if err := lib.Fetch(t.Context(), skills, to); err != nil || len(to.Failed) != 0 {
+		t.Error(err, to.Failed)
 	}
 }
 
@@ -398,12 +383,12 @@ func TestLists(t *testing.T) {
 		s.listed = func() []any { return entry(uri) }
 		warned := ""
 		skills, got, err := s.take(t, func(o *Options) { o.Warn = func(text string) { warned += text } })
-		if err != nil || len(skills) != 0 || len(got.files) != 0 || !strings.Contains(warned, "is not the address of a skill") {
-			t.Errorf("%q: %v %v %v %q", uri, err, skills, got.files, warned)
+		if err != nil || len(skills) != 0 || len(got.Files) != 0 || !strings.Contains(warned, "is not the address of a skill") {
+			t.Errorf("%q: %v %v %v %q", uri, err, skills, got.Files, warned)
 		}
 	}
 	s.listed = func() []any { return append(entry("skill://pdf/SKILL.md"), entry("skill://pdf/SKILL.md")...) }
-	if skills, got, err := s.take(t, nil); err != nil || len(skills) != 1 || len(got.files) != 0 || !strings.Contains(fmt.Sprint(got.fails["pdf"]), "twice") {
+	if skills, got, err := s.take(t, nil); err != nil || len(skills) != 1 || len(got.Files) != 0 || !strings.Contains(fmt.Sprint(got.Failed["pdf"]), "twice") {
 		t.Error(err, skills, got)
 	}
 	for name, result := range map[string]any{
@@ -466,7 +451,7 @@ func TestUnusable(t *testing.T) {
 		}
 	}
 	s := serve(t, nil)
-	if _, err := s.open(t, func(o *Options) { o.Offline = true }); !errors.Is(err, ErrOffline) {
+	if _, err := s.open(t, func(o *Options) { o.Offline = true }); !errors.Is(err, origin.ErrOffline) {
 		t.Error(err)
 	}
 }
@@ -502,7 +487,7 @@ func TestHang(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return lib.Fetch(ctx, skills, &sink{files: map[string]string{}, fails: map[string]error{}})
+			return lib.Fetch(ctx, skills, origintest.NewSink())
 		}()
 		if !errors.Is(err, stopped) {
 			t.Errorf("%s: %v", at, err)

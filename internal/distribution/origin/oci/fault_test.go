@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/test/origintest"
 	"github.com/knack-dev/knack/internal/test/registrytest"
 )
 
@@ -177,7 +178,7 @@ func TestFaults(t *testing.T) {
 			o := New(opts)
 			ref, _ := origin.Parse("oci://"+p.host()+"/acme/pdf:v1", "", "")
 			at, err := o.Resolve(t.Context(), ref)
-			to := newSink()
+			to := origintest.NewSink()
 			if err == nil {
 				err = fetchAll(t, o, ref, at, to)
 			}
@@ -188,10 +189,10 @@ func TestFaults(t *testing.T) {
 			if (c.want == "") != (text == "") || !strings.HasPrefix(text, c.want) || strings.Contains(text, "CANARY") {
 				t.Errorf("%q, want %q", text, c.want)
 			}
-			if c.want == "" && (to.files["pdf: SKILL.md"] != skillMD("pdf") || to.files["pdf: noise"] != noise(1<<16)) {
+			if c.want == "" && (to.Files["pdf: SKILL.md"] != skillMD("pdf") || to.Files["pdf: noise"] != noise(1<<16)) {
 				t.Error("other bytes arrived")
 			}
-			if c.want != "" && len(to.files) > 0 {
+			if c.want != "" && len(to.Files) > 0 {
 				t.Error("files arrived although it failed")
 			}
 			if c.only != nil {
@@ -253,7 +254,7 @@ func TestContinues(t *testing.T) {
 			}
 		}
 		got, _, err := install(t, New(opts), "oci://"+p.host()+"/acme/pdf:v1")
-		if err != nil || got.files["pdf: noise"] != noise(parts*part) {
+		if err != nil || got.Files["pdf: noise"] != noise(parts*part) {
 			t.Fatalf("not what was sent: %v", err)
 		}
 		var asked []string
@@ -309,7 +310,7 @@ func TestPartsIgnored(t *testing.T) {
 			})
 			opts, _ := options(t)
 			got, _, err := install(t, New(opts), "oci://"+p.host()+"/acme/pdf:v1")
-			if err != nil || got.files["pdf: noise"] != noise(1<<16) {
+			if err != nil || got.Files["pdf: noise"] != noise(1<<16) {
 				t.Errorf("not what was sent: %v", err)
 			}
 		})
@@ -330,9 +331,9 @@ func TestTagMoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.image("acme/pdf", "v1", gz(tarOf(t, "pdf/SKILL.md", skillMD("new"))))
-	to := newSink()
-	if err := fetchAll(t, o, ref, at, to); err != nil || to.files["pdf: SKILL.md"] != skillMD("old") {
-		t.Errorf("%v, %v", to.files, err)
+	to := origintest.NewSink()
+	if err := fetchAll(t, o, ref, at, to); err != nil || to.Files["pdf: SKILL.md"] != skillMD("old") {
+		t.Errorf("%v, %v", to.Files, err)
 	}
 }
 
@@ -355,7 +356,7 @@ func TestOtherManifest(t *testing.T) {
 			if want := p.host() + "/acme/pdf sent other bytes for the manifest " + digest + " than this digest says, 8 times: try again later, or tell the registry's operator"; err == nil || err.Error() != want || len(*waits) != 7 {
 				t.Errorf("%v after %v, want %s", err, *waits, want)
 			}
-		} else if err != nil || got.files["pdf: SKILL.md"] != skillMD("pdf") {
+		} else if err != nil || got.Files["pdf: SKILL.md"] != skillMD("pdf") {
 			t.Errorf("%v, %v", got, err)
 		}
 	}

@@ -178,8 +178,8 @@ func TestTokens(t *testing.T) {
 			if (c.want == "") != (text == "") || !strings.HasPrefix(text, c.want) || strings.Contains(text, "CANARY") {
 				t.Errorf("%q, want %q", text, c.want)
 			}
-			if c.want == "" && err == nil && (len(got.files) != 13 || s.given < 2) {
-				t.Errorf("%d files with %d tokens", len(got.files), s.given)
+			if c.want == "" && err == nil && (len(got.Files) != 13 || s.given < 2) {
+				t.Errorf("%d files with %d tokens", len(got.Files), s.given)
 			}
 		})
 	}

@@ -48,8 +48,8 @@ func TestImage(t *testing.T) {
 		if diff := cmp.Diff(map[string]string{
 			"skills/pdf: SKILL.md": skillMD("pdf"), "skills/pdf: a.txt": "\ufeffnew\r\n", "skills/pdf: run.sh+": "#!/bin/sh\n", "skills/pdf: empty": "", "skills/pdf: b.bin": "\x00\xff\xfe",
 			"skills/pdf: deep/SKILL.md": skillMD("deep"), "skills/pdf/deep: SKILL.md": skillMD("deep"), "skills/xls: SKILL.md": skillMD("xls"),
-		}, got.files); diff != "" || len(got.failed) > 0 {
-			t.Error(diff, got.failed)
+		}, got.Files); diff != "" || len(got.Failed) > 0 {
+			t.Error(diff, got.Failed)
 		}
 
 		ref, _ := origin.Parse(source, "", "")
@@ -230,11 +230,11 @@ func TestHostileLayers(t *testing.T) {
 			if err != nil {
 				return
 			}
-			if got.files["good: SKILL.md"] == "" {
-				t.Errorf("the good skill is not installed: %v", slices.Sorted(maps.Keys(got.files)))
+			if got.Files["good: SKILL.md"] == "" {
+				t.Errorf("the good skill is not installed: %v", slices.Sorted(maps.Keys(got.Files)))
 			}
-			if c.want != "" && len(got.files) != 1 {
-				t.Errorf("more than the good skill is installed: %v", slices.Sorted(maps.Keys(got.files)))
+			if c.want != "" && len(got.Files) != 1 {
+				t.Errorf("more than the good skill is installed: %v", slices.Sorted(maps.Keys(got.Files)))
 			}
 		})
 	}
@@ -255,8 +255,8 @@ func TestManyLayers(t *testing.T) {
 		return spool()
 	}
 	got, _, err := install(t, New(opts), "oci://"+host+"/acme/pdf:v1")
-	if err != nil || len(got.files) != 61 || got.files["pdf: 59"] != "59" || spools != 1 {
-		t.Errorf("%d files, %d spools, %v", len(got.files), spools, err)
+	if err != nil || len(got.Files) != 61 || got.Files["pdf: 59"] != "59" || spools != 1 {
+		t.Errorf("%d files, %d spools, %v", len(got.Files), spools, err)
 	}
 }
 

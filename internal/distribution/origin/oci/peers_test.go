@@ -13,6 +13,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/registry"
+	"github.com/knack-dev/knack/internal/test/origintest"
 	"github.com/knack-dev/knack/internal/test/registrytest"
 	"github.com/knack-dev/knack/skill"
 )
@@ -54,7 +55,7 @@ func TestPeers(t *testing.T) {
 				"artifactType": skillType,
 				"config":       p.blob("x", skillConfig, []byte(`{"name":"pdf","version":"1.4.0"}`)),
 				"layers":       layers{p.blob("x", skillContent, gz(append(tarOf(t, "pdf/", "", "pdf/scripts/", "")[:1024], packed("pdf/")...)))},
-				"annotations":  map[string]string{titleKey: "pdf", skillNameKey: "pdf", versionKey: "1.4.0"},
+				"annotations":  map[string]string{registry.TitleKey: "pdf", registry.SkillNameKey: "pdf", registry.VersionKey: "1.4.0"},
 			}
 		}},
 		// Arconia inlines its config, and the layer has no version.
@@ -63,14 +64,14 @@ func TestPeers(t *testing.T) {
 			config["data"] = []byte(`{"schemaVersion":"1","name":"pdf","version":"1.4.0"}`)
 			return map[string]any{
 				"artifactType": skillType, "config": config,
-				"layers":      layers{with(p.blob("x", skillContent, gz(packed("pdf/"))), titleKey, "pdf.tar.gz")},
-				"annotations": map[string]string{titleKey: "pdf", skillNameKey: "pdf", versionKey: "1.4.0"},
+				"layers":      layers{with(p.blob("x", skillContent, gz(packed("pdf/"))), registry.TitleKey, "pdf.tar.gz")},
+				"annotations": map[string]string{registry.TitleKey: "pdf", registry.SkillNameKey: "pdf", registry.VersionKey: "1.4.0"},
 			}
 		}},
 		"acr-skill, April 2026": {path: ".", push: func(p publisher) map[string]any {
 			return map[string]any{
 				"artifactType": "application/vnd.agent.skill.v1+json",
-				"layers":       layers{with(p.blob("x", "application/vnd.agent.skill.content.v1.tar+gzip", gz(packed("./"))), titleKey, "skill.tar.gz")},
+				"layers":       layers{with(p.blob("x", "application/vnd.agent.skill.content.v1.tar+gzip", gz(packed("./"))), registry.TitleKey, "skill.tar.gz")},
 				"annotations":  map[string]string{"org.agent.skill.name": "pdf", "org.agent.skill.version": "1.4.0"},
 			}
 		}},
@@ -85,15 +86,15 @@ func TestPeers(t *testing.T) {
 		}},
 		// Each layer is a file, so an archive among the layers is a file too.
 		"agentskills-oci raw layers": {path: ".", noExec: true, push: func(p publisher) map[string]any {
-			list := layers{with(p.blob("x", "application/octet-stream", gz(tarOf(t, "SKILL.md", skillMD("evil")))), titleKey, "assets/more.tar.gz")}
+			list := layers{with(p.blob("x", "application/octet-stream", gz(tarOf(t, "SKILL.md", skillMD("evil")))), registry.TitleKey, "assets/more.tar.gz")}
 			for i := 0; i < len(tree); i += 2 {
-				list = append(list, with(p.blob("x", "text/plain", []byte(tree[i+1])), titleKey, strings.TrimPrefix(tree[i], "+")))
+				list = append(list, with(p.blob("x", "text/plain", []byte(tree[i+1])), registry.TitleKey, strings.TrimPrefix(tree[i], "+")))
 			}
 			return map[string]any{"artifactType": skillType, "layers": list}
 		}},
 		// The result of oras push for a folder.
 		"oras 1.3 folder": {path: "pdf", push: func(p publisher) map[string]any {
-			layer := with(p.blob("x", gzipLayer, gz(packed("pdf/"))), titleKey, "pdf")
+			layer := with(p.blob("x", gzipLayer, gz(packed("pdf/"))), registry.TitleKey, "pdf")
 			return map[string]any{"artifactType": "application/x", "layers": layers{with(layer, unpackKey, "true")}}
 		}},
 		"FROM scratch, several layers": {path: "skills/pdf", push: func(p publisher) map[string]any {
@@ -115,7 +116,7 @@ func TestPeers(t *testing.T) {
 	t.Run("ToolHive 0.0.40 layout", func(t *testing.T) {
 		registrytest.Each(t, func(t *testing.T, host string) {
 			p := publisher{t: t, host: host}
-			layer := with(p.blob("x", gzipLayer, gz(packed(""))), titleKey, "skill.tar.gz")
+			layer := with(p.blob("x", gzipLayer, gz(packed(""))), registry.TitleKey, "skill.tar.gz")
 			var children []any
 			for _, arch := range []string{"amd64", "arm64"} {
 				child := p.manifest("x", "", map[string]any{
@@ -138,14 +139,14 @@ func checkSkill(t *testing.T, source, path, version string, want map[string]stri
 	opts, _ := options(t)
 	o := New(opts)
 	got, skills, err := install(t, o, source)
-	if err != nil || len(skills) != 1 || len(got.failed) > 0 {
+	if err != nil || len(skills) != 1 || len(got.Failed) > 0 {
 		t.Fatalf("%v, %v, %v", skills, got, err)
 	}
 	if s := skills[0]; s.Name != "pdf" || s.Path != path || s.Description == "" || s.Fault != nil {
 		t.Errorf("the skill is %+v", s)
 	}
 	files := map[string]string{}
-	for key, content := range got.files {
+	for key, content := range got.Files {
 		files[strings.TrimPrefix(key, path+": ")] = content
 	}
 	expect := map[string]string{}
@@ -189,7 +190,7 @@ func TestCollections(t *testing.T) {
 				if host != "" {
 					m = with(m, refKey, host+"/"+repo+":1.0.0")
 				}
-				return with(with(m, skillNameKey, name), descriptionKey, "About "+name+".")
+				return with(with(m, registry.SkillNameKey, name), registry.DescriptionKey, "About "+name+".")
 			}
 			index := map[string]any{}
 			p := newProxyWithIndex(t, host, "acme/all", index)
@@ -222,11 +223,11 @@ func TestCollections(t *testing.T) {
 			if s := skills[len(skills)-1]; s.Path != "two" || s.Name != "two" || s.Description != "About two." {
 				t.Errorf("%+v", s)
 			}
-			to := newSink()
+			to := origintest.NewSink()
 			if err := l.Fetch(t.Context(), skills, to); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(map[string]string{"pdf: SKILL.md": skillMD("pdf"), "pdf: a": "1", "here: SKILL.md": skillMD("here")}, to.files); diff != "" {
+			if diff := cmp.Diff(map[string]string{"pdf: SKILL.md": skillMD("pdf"), "pdf: a": "1", "here: SKILL.md": skillMD("here")}, to.Files); diff != "" {
 				t.Error(diff)
 			}
 			for name, want := range map[string]string{
@@ -236,7 +237,7 @@ func TestCollections(t *testing.T) {
 				"same":   "the collection has 2 skills of this name: add the one you mean by itself, as oci://",
 				"odd":    "the collection says that the skill is in 'HOST/acme/../odd:1.0.0': this is not the name of a repository",
 			} {
-				if err := to.failed[name]; err == nil || !strings.HasPrefix(strings.ReplaceAll(err.Error(), p.host(), "HOST"), want) {
+				if err := to.Failed[name]; err == nil || !strings.HasPrefix(strings.ReplaceAll(err.Error(), p.host(), "HOST"), want) {
 					t.Errorf("%s: %v, want %s", name, err, want)
 				}
 			}
@@ -325,8 +326,8 @@ func TestPublishers(t *testing.T) {
 			}
 			for file, content := range want {
 				// Tools that give all files the same mode lose the executable bit.
-				text, ok := got.files[c.path+": "+file]
-				if plain, is := got.files[c.path+": "+strings.TrimSuffix(file, "+")]; is && !ok {
+				text, ok := got.Files[c.path+": "+file]
+				if plain, is := got.Files[c.path+": "+strings.TrimSuffix(file, "+")]; is && !ok {
 					t.Logf("%s: %s is not executable", name, file)
 					text, ok = plain, true
 				}
@@ -334,8 +335,8 @@ func TestPublishers(t *testing.T) {
 					t.Errorf("%s: %s is %q", name, file, text)
 				}
 			}
-			if len(got.files) != len(want) {
-				t.Errorf("%s: %d files", name, len(got.files))
+			if len(got.Files) != len(want) {
+				t.Errorf("%s: %d files", name, len(got.Files))
 			}
 		}
 	})
@@ -371,7 +372,7 @@ func TestPrograms(t *testing.T) {
 	for _, repo := range []string{"image", "docker"} {
 		opts, _ := options(t)
 		got, _, err := install(t, New(opts), "oci://"+host+"/acme/"+repo+":v1")
-		if err != nil || got.files["skills/pdf: SKILL.md"] != skillMD("pdf") {
+		if err != nil || got.Files["skills/pdf: SKILL.md"] != skillMD("pdf") {
 			t.Errorf("%s: %v, %v", repo, got, err)
 		}
 	}

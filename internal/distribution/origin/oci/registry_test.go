@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -18,6 +17,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/httpfetch"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/registry"
+	"github.com/knack-dev/knack/internal/test/origintest"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -80,7 +80,7 @@ func (p publisher) manifest(repo, tag string, m map[string]any) map[string]any {
 		m["mediaType"] = imageType
 	}
 	if m["mediaType"] == imageType && m["config"] == nil {
-		m["config"] = p.blob(repo, emptyType, []byte("{}"))
+		m["config"] = p.blob(repo, registry.EmptyType, []byte("{}"))
 	}
 	data, err := json.Marshal(m)
 	if err != nil {
@@ -154,23 +154,9 @@ func gz(data []byte) []byte {
 	return b.Bytes()
 }
 
-// spool is a temporary file of a test.
-type spool struct{ *os.File }
-
-func (s spool) Close() error {
-	defer os.Remove(s.Name())
-	return s.File.Close()
-}
-
 // options returns the options of an Origin that does not wait. The list gets the durations that it
 // would have waited.
 func options(t *testing.T) (Options, *[]time.Duration) {
-	dir := t.TempDir()
-	t.Cleanup(func() {
-		if left, _ := os.ReadDir(dir); len(left) > 0 {
-			t.Errorf("%d spools are left", len(left))
-		}
-	})
 	var mu sync.Mutex
 	waits := new([]time.Duration)
 	fetcher := httpfetch.New(httpfetch.Options{})
@@ -186,39 +172,9 @@ func options(t *testing.T) (Options, *[]time.Duration) {
 			},
 			Read: os.ReadFile,
 		},
-		Spool: func() (origin.Spool, error) {
-			f, err := os.CreateTemp(dir, "")
-			return spool{f}, err
-		},
+		Spool: origintest.Spools(t),
 	}, waits
 }
-
-// sink stores the files that are sent to it: their contents by "SKILL: PATH", with a + at the end
-// if the file is executable.
-type sink struct {
-	files  map[string]string
-	failed map[string]error
-}
-
-func newSink() *sink { return &sink{map[string]string{}, map[string]error{}} }
-
-func (s *sink) File(skill string, f origin.File, content io.Reader) error {
-	data, err := io.ReadAll(content)
-	if err != nil {
-		return err
-	}
-	key := skill + ": " + f.Path
-	if f.Exec {
-		key += "+"
-	}
-	if _, twice := s.files[key]; twice {
-		s.failed[skill] = fmt.Errorf("%s came twice", key)
-	}
-	s.files[key] = string(data)
-	return nil
-}
-
-func (s *sink) Fail(skill string, err error) { s.failed[skill] = err }
 
 // open parses a source and opens it.
 func open(t *testing.T, o *Origin, source string) (origin.Library, error) {
@@ -239,22 +195,12 @@ func open(t *testing.T, o *Origin, source string) (origin.Library, error) {
 }
 
 // install fetches every skill of a source that has no fault. It returns the sink and all skills.
-func install(t *testing.T, o *Origin, source string) (*sink, []origin.Skill, error) {
+func install(t *testing.T, o *Origin, source string) (*origintest.Sink, []origin.Skill, error) {
 	t.Helper()
 	l, err := open(t, o, source)
 	if err != nil {
 		return nil, nil, err
 	}
-	skills, err := l.Skills(t.Context())
-	if err != nil {
-		return nil, nil, err
-	}
-	var good []origin.Skill
-	for _, s := range skills {
-		if s.Fault == nil {
-			good = append(good, s)
-		}
-	}
-	to := newSink()
-	return to, skills, l.Fetch(t.Context(), good, to)
+	skills, to, err := origintest.Take(t.Context(), l)
+	return to, skills, err
 }

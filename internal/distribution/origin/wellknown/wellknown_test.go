@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -23,6 +22,7 @@ import (
 	packed "github.com/knack-dev/knack/internal/distribution/archive"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/store"
+	"github.com/knack-dev/knack/internal/test/origintest"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -100,8 +100,7 @@ func originOf(t *testing.T, s *httptest.Server) (*Origin, *store.Store) {
 	return New(Options{Fetch: httpfetch.New(httpfetch.Options{Roots: roots}), Spool: kept.Spool}), kept
 }
 
-// install fetches all skills of a site. It returns each as "DESCRIPTION: PATH SIZE EXEC…", or the
-// reason of its failure.
+// install fetches all skills of a site into a store.
 func install(t *testing.T, s *httptest.Server, path string) (map[string]string, error) {
 	t.Helper()
 	o, kept := originOf(t, s)
@@ -110,37 +109,12 @@ func install(t *testing.T, s *httptest.Server, path string) (map[string]string, 
 		return nil, err
 	}
 	defer l.Close()
-	skills, err := l.Skills(t.Context())
-	if err != nil {
-		return nil, err
-	}
-	b, err := kept.Batch(t.Context())
-	if err != nil {
-		return nil, err
-	}
-	defer b.Close()
-	if err := l.Fetch(t.Context(), skills, b); err != nil {
-		return nil, err
-	}
-	all := map[string]string{}
-	for _, k := range skills {
-		got, err := b.Finish(k.Path)
-		if err != nil {
-			all[k.Path] = err.Error()
-			continue
-		}
-		text := k.Description
-		for _, f := range got.Files {
-			text += fmt.Sprintf(" %s %d %t", f.Path, f.Size, f.Exec)
-		}
-		all[k.Path] = text
-	}
-	return all, nil
+	return origintest.Store(t.Context(), kept, l)
 }
 
 func TestVersions(t *testing.T) {
 	files := []string{"SKILL.md", document("pdf"), "run.sh", "#!/bin/sh\n", "ref/a b.md", "\r\n"}
-	whole := map[string]string{"pdf": "Does pdf. SKILL.md 41 false ref/a b.md 2 false run.sh 10 true", "one": "Does one. SKILL.md 41 false"}
+	whole := map[string]string{"pdf": "pdf Does pdf.: SKILL.md 41 false ref/a b.md 2 false run.sh 10 true", "one": "one Does one.: SKILL.md 41 false"}
 	noExec := map[string]string{"pdf": strings.Replace(whole["pdf"], "true", "false", 1), "one": whole["one"]}
 	tgz, zip := tarball(files...), zipped(files...)
 	const at2, at1 = "/.well-known/agent-skills/", "/.well-known/skills/"
@@ -270,7 +244,7 @@ func TestIndexes(t *testing.T) {
 	if len(ids[0]) != 5+64 || ids[0] == ids[1] || ids[2] != "" || ids[3] == ids[1] || ids[3] != ids[4] {
 		t.Error(ids)
 	}
-	if _, err := New(Options{Offline: true}).Resolve(t.Context(), origin.Ref{Location: s.URL}); !errors.Is(err, ErrOffline) {
+	if _, err := New(Options{Offline: true}).Resolve(t.Context(), origin.Ref{Location: s.URL}); !errors.Is(err, origin.ErrOffline) {
 		t.Error(err)
 	}
 }
