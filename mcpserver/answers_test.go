@@ -3,6 +3,7 @@ package mcpserver_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,7 +25,9 @@ func told(t testing.TB, resp *http.Response) string {
 	t.Helper()
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	kind := resp.Header.Get("Content-Type")
 	if strings.HasPrefix(kind, "text/event-stream") {
 		var messages [][]byte
@@ -89,14 +92,56 @@ func (c *client) bodyOf(id, method, params string) string {
 // and in a session over HTTP.
 func TestTransportsAgree(t *testing.T) {
 	w := start(t, setting{})
-	pipe, web := talk(t, w.server, legacy), w.dial(legacy)
+	pipe, web := overPipe(t, w.server), w.dial(legacy)
 	for _, r := range requests() {
 		call := web.bodyOf("7", r.method, r.params)
-		if diff := cmp.Diff(read(t, web.post(call)), pipe.call(t, call)); diff != "" {
+		got, want := pipe(call), read(t, web.post(call))
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s %s: HTTP -, stdio +\n%s", r.method, r.params, diff)
 		}
 	}
 }
+
+// overPipe opens a session of 2025-11-25 over pipes. The returned function sends one
+// call and returns its answer.
+func overPipe(t *testing.T, s *mcpserver.Server) func(call string) message {
+	t.Helper()
+	to, from, end := session(t, s.Run)
+	t.Cleanup(end)
+	answers := json.NewDecoder(from)
+	ask := func(lines string) (m message) {
+		t.Helper()
+		_, err := io.WriteString(to, lines+"\n")
+		must(t, err)
+		for m.ID == nil { // skip notifications
+			must(t, answers.Decode(&m))
+		}
+		return m
+	}
+	ask(pipeHello)
+	return ask
+}
+
+// session runs a session over real pipes, until end is called.
+func session(t testing.TB, run func(context.Context, *mcpserver.StdioTransport) error) (to, from *os.File, end func()) {
+	t.Helper()
+	in, to, err := os.Pipe()
+	must(t, err)
+	from, out, err := os.Pipe()
+	must(t, err)
+	ended := make(chan error, 1)
+	go func() { ended <- run(context.Background(), &mcpserver.StdioTransport{In: in, Out: out}) }()
+	return to, from, func() {
+		t.Helper()
+		to.Close()
+		must(t, <-ended)
+		out.Close()
+		from.Close()
+	}
+}
+
+const pipeHello = `{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" +
+	`{"jsonrpc":"2.0","method":"notifications/initialized"}`
 
 // TestAnswersFollowTheDisk checks that the next answer to a request has the new state after the
 // files of an answer have changed.

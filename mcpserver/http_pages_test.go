@@ -106,7 +106,9 @@ func TestPagesAreCalls(t *testing.T) {
 			_, _ = io.WriteString(w, "a page")
 		}),
 	})
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	get := func(path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil))

@@ -30,7 +30,10 @@ func plain(w *site, method string, change func(*http.Request)) *http.Response {
 	}
 	r := c.request(method, body)
 	change(r)
-	resp := do(w.t, r)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	w.t.Cleanup(func() { resp.Body.Close() })
 	return resp
 }
@@ -64,7 +67,10 @@ func TestGuard(t *testing.T) {
 					} else if origin != "" {
 						r.Header.Set("Origin", origin)
 					}
-					resp := do(t, r)
+					resp, err := http.DefaultClient.Do(r)
+					if err != nil {
+						t.Fatal(err)
+					}
 					_, _ = io.Copy(io.Discard, resp.Body)
 					resp.Body.Close()
 					probe := strings.HasSuffix(path, "z") && origin == "" // a probe may use any host
@@ -130,7 +136,9 @@ func TestTokens(t *testing.T) {
 	token, line := access.NewToken()
 	other, otherLine := access.NewToken()
 	tokens, err := access.ParseTokens(strings.NewReader("# who\n\n" + line + "  anna's laptop\n" + otherLine + "\n"))
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	w := start(t, setting{verifier: tokens})
 	stranger, _ := access.NewToken()
 	for header, want := range map[string]int{
@@ -201,7 +209,10 @@ func TestBadRequests(t *testing.T) {
 			if change != nil {
 				change(r)
 			}
-			resp := do(t, r)
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && resp.StatusCode >= 400 {
 				t.Errorf("%.40q: %s is %s", body, resp.Status, resp.Header.Get("Content-Type"))
 			}
@@ -215,7 +226,14 @@ func TestBadRequests(t *testing.T) {
 			status int
 			code   int64
 		}{
+			"no JSON":         {"{", nil, 400, -32700},
 			"empty":           {"", nil, 400, -32700},
+			"text":            {"hello", nil, 400, -32700},
+			"two values":      {ping + ping, nil, 400, -32700},
+			"a batch":         {"[" + ping + "]", nil, 400, -32600},
+			"an empty batch":  {"[]", nil, 400, -32600},
+			"a number":        {"1", nil, 400, -32600},
+			"wrong types":     {`{"jsonrpc":"2.0","id":1,"method":7}`, nil, 400, -32600},
 			"too long":        {`{"x":"` + strings.Repeat("a", 100_001) + `"}`, nil, 413, -32600},
 			"wrong type":      {ping, header("Content-Type", "text/plain"), 415, -32600},
 			"form":            {ping, header("Content-Type", "application/x-www-form-urlencoded"), 415, -32600},
@@ -261,6 +279,36 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
+func TestTooManyCalls(t *testing.T) {
+	t.Parallel()
+	gate := newGate()
+	w := start(t, setting{http: mcpserver.HTTPOptions{MaxCalls: 2}, gate: gate})
+	c := w.dial(modern)
+	var wg sync.WaitGroup
+	for range 2 {
+		r := c.request("POST", c.body("resources/read", slowFile()))
+		wg.Go(func() {
+			resp, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer resp.Body.Close()
+			if body, _ := io.ReadAll(resp.Body); !bytes.Contains(body, []byte("done")) {
+				t.Errorf("%s %s", resp.Status, body)
+			}
+		})
+		<-gate.begun
+	}
+	resp := c.post(c.body("tools/list", nil))
+	if m := read(t, resp); resp.StatusCode != 429 || m.code() != -32000 || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("%s %+v", resp.Status, m.Error)
+	}
+	close(gate.open)
+	wg.Wait()
+	awaitFree(t, c)
+}
+
 func TestSessionsAreBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it waits for 4 s")
@@ -271,7 +319,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	w.dial(legacy)
 	w.dial(legacy)
 	c := &client{site: w, era: legacy}
-	init := initialize("1", legacy)
+	const init = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
 	resp := c.post(init)
 	if m := read(t, resp); resp.StatusCode != 429 || m.code() != -32000 {
 		t.Errorf("%s %+v", resp.Status, m.Error)
@@ -311,7 +359,9 @@ func TestShutdownLetsCallsEnd(t *testing.T) {
 	}
 	c := w.dial(legacy)
 	stream, err := http.DefaultClient.Do(c.request("GET", ""))
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	m := w.dial(modern)
 	listen := m.post(m.body("subscriptions/listen", map[string]any{"notifications": map[string]any{"toolsListChanged": true}}))
 	w.stop()
@@ -359,7 +409,9 @@ func TestClientThatNeverReads(t *testing.T) {
 			conn := w.connect()
 			defer conn.Close()
 			_ = conn.(*net.TCPConn).SetReadBuffer(4096)
-			must(t, c.request("POST", c.body("resources/read", map[string]any{"uri": "skill://big/big.bin"})).Write(conn))
+			if err := c.request("POST", c.body("resources/read", map[string]any{"uri": "skill://big/big.bin"})).Write(conn); err != nil {
+				t.Fatal(err)
+			}
 			held = testwait.Within(400*time.Millisecond, func() bool {
 				resp := c.post(c.body("skills/list", nil))
 				resp.Body.Close()
@@ -452,7 +504,9 @@ func TestNothingLeaks(t *testing.T) {
 	var logged bytes.Buffer
 	token, line := access.NewToken()
 	tokens, err := access.ParseTokens(strings.NewReader(line))
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	w := start(t, setting{verifier: tokens, log: locked{&mu, &logged}})
 	const canary = "CANARY_CANARY"
 	answers := ""
@@ -470,7 +524,10 @@ func TestNothingLeaks(t *testing.T) {
 						if header == "Host" {
 							r.Host = canary
 						}
-						resp := do(t, r)
+						resp, err := http.DefaultClient.Do(r)
+						if err != nil {
+							t.Fatal(err)
+						}
 						text, _ := io.ReadAll(resp.Body)
 						resp.Body.Close()
 						if resp.StatusCode >= 400 {

@@ -244,9 +244,7 @@ func (s *subject) applyRules(contents []Finding) []Finding {
 		}
 	}
 	all = append(withoutTwins(all, contents), contents...)
-	slices.SortStableFunc(all, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column)
-	})
+	Sort(all)
 	meant := Meant(s.skill, s.data)
 	if s.text != "" {
 		if meant {
@@ -270,6 +268,13 @@ func (s *subject) applyRules(contents []Finding) []Finding {
 		}
 	}
 	return all
+}
+
+// Sort sorts findings by file and position. Findings at one position keep their order.
+func Sort(all []Finding) {
+	slices.SortStableFunc(all, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column)
+	})
 }
 
 // finding converts a problem that package skill found.

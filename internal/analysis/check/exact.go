@@ -44,7 +44,7 @@ func (s *Source) exactly(fix string, at skill.Position) string {
 	if len(whole) > longestExact {
 		return fix
 	}
-	filled := strings.Replace(fix, key+": "+someValue, key+": '"+strings.ReplaceAll(whole, "'", "''")+"'", 1)
+	filled := strings.Replace(fix, key+": "+someValue, key+": "+quote(whole), 1)
 	if whole != value {
 		filled = strings.Replace(filled, "put the value in quotes:", "put the whole value in quotes, on one line:", 1)
 	}

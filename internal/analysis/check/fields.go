@@ -1,6 +1,8 @@
 package check
 
 import (
+	"unicode/utf8"
+
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 	"github.com/knack-dev/knack/internal/base/typo"
@@ -27,7 +29,7 @@ func unknownFields(s *subject) (out []Finding) {
 				fix = "write " + near + ": if you mean that key, else " + fix
 			}
 		}
-		out = append(out, s.findingAt(l.offset()+l.index(f.KeyPosition.Column), len([]rune(f.Key)), "the specification does not know the field "+display.Quote(f.Key), fix))
+		out = append(out, s.findingAt(l.offset()+l.index(f.KeyPosition.Column), utf8.RuneCountInString(f.Key), "the specification does not know the field "+display.Quote(f.Key), fix))
 	}
 	return out
 }

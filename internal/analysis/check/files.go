@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -67,12 +68,7 @@ func windowsNames(s *subject) (out []Finding) {
 
 func caseCollisions(s *subject) (out []Finding) {
 	first := make(map[skill.Key]string, len(s.names))
-	names := make([]string, 0, len(s.names))
-	for name := range s.names {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(s.names)) {
 		key := skill.KeyOf(name)
 		if other, twice := first[key]; twice {
 			f := Finding{File: name, Message: "differs from " + display.Quote(other) + " only by case; on macOS and Windows one replaces the other", Fix: "rename this one"}

@@ -2,7 +2,6 @@ package check
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -389,5 +388,3 @@ func (j *judged) end(i int) string {
 	}
 	return "\n"
 }
-
-func (c candidate) String() string { return fmt.Sprintf("%d: %s: %s", c.line, c.rule, c.what) }

@@ -85,9 +85,9 @@ func (j *judged) candidates(folder string) []candidate {
 		case frontmatter.NameType, frontmatter.DescriptionType:
 			try(p.Rule, at, Certain, "quoted the value of "+p.Field, askQuotes, j.quoteLine(at))
 		case frontmatter.NameMissing, frontmatter.DescriptionMissing:
-			if level, data := j.renameKey(p.Field); data != nil {
+			if key, level, data := j.renameKey(p.Field); data != nil {
 				try(p.Rule, at, level, "wrote the key "+p.Field, "write the key so", data)
-				out[len(out)-1].from, out[len(out)-1].to = j.replacedKey(p.Field), p.Field
+				out[len(out)-1].from, out[len(out)-1].to = key, p.Field
 				continue
 			}
 			if p.Rule != frontmatter.NameMissing {
@@ -108,30 +108,25 @@ func (j *judged) candidates(folder string) []candidate {
 	return out
 }
 
-// renameKey replaces a misspelt key with the name of the missing field.
-func (j *judged) renameKey(field string) (Level, []byte) {
+// renameKey returns the file with a misspelt key replaced by the name of the missing field, or nil.
+// key is the misspelt key.
+func (j *judged) renameKey(field string) (key string, level Level, data []byte) {
 	f, certain, ok := j.doc.Meant(field)
 	at := f.KeyPosition.Line - 1
 	if _, there := j.doc.Field(field); !ok || there || at < 0 || at >= len(j.lines) {
-		return None, nil
+		return "", None, nil
 	}
 	l := j.lines[at]
 	i := l.index(f.KeyPosition.Column)
 	rest, found := strings.CutPrefix(l.text[i:], f.Key)
 	if !found {
-		return None, nil // the key is in quotes, with escapes
+		return "", None, nil // the key is in quotes, with escapes
 	}
-	level := Guess
+	level = Guess
 	if certain {
 		level = Certain
 	}
-	return level, j.splice(at, at+1, l.text[:i]+field+rest+l.end())
-}
-
-// replacedKey returns the key that renameKey replaces.
-func (j *judged) replacedKey(field string) string {
-	f, _, _ := j.doc.Meant(field)
-	return f.Key
+	return f.Key, level, j.splice(at, at+1, l.text[:i]+field+rest+l.end())
 }
 
 var (

@@ -122,6 +122,7 @@ func (j *judged) quoteLine(at int) []byte {
 	return j.splice(at, at+1, m[1]+m[2]+quote(value)+l.end())
 }
 
+// quote returns a text as a string of YAML in single quotes.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
 // unfold returns the file with the text after a block indicator moved to a line of its own, or nil.

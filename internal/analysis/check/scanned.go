@@ -50,7 +50,7 @@ func (s *subject) contents(ctx context.Context, by contentScan) (out []Finding, 
 
 // hasUnseen reports whether a text contains an invisible character that it does not need.
 func hasUnseen(text string) bool {
-	if isASCII(text) {
+	if display.IsASCII(text) {
 		return false
 	}
 	for i, r := range text {

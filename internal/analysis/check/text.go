@@ -11,33 +11,11 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// runs calls visit for each run of characters for which in returns true. visit receives the start
-// and end offset of the run and its length in characters. in receives each character with its
-// offset.
-func runs(text string, in func(int, rune) bool, visit func(start, end, n int)) {
-	start, n := -1, 0
-	for i, r := range text {
-		switch {
-		case in(i, r):
-			if start < 0 {
-				start = i
-			}
-			n++
-		case start >= 0:
-			visit(start, i, n)
-			start, n = -1, 0
-		}
-	}
-	if start >= 0 {
-		visit(start, len(text), n)
-	}
-}
-
 // maxRuns bounds the runs of characters that a rule reports in one file.
 const maxRuns = 20
 
 func zeroWidth(s *subject) (out []Finding) {
-	if isASCII(s.text) {
+	if display.IsASCII(s.text) {
 		return nil
 	}
 	// Other rules cover tags. A byte-order mark at the beginning does not count, and neither do
@@ -45,30 +23,22 @@ func zeroWidth(s *subject) (out []Finding) {
 	isInvisible := func(at int, r rune) bool {
 		return display.IsHidden(s.text, at, r) && !display.IsBidiControl(r) && !display.IsTag(r) && (at > 0 || r != '\ufeff')
 	}
-	runs(s.text, isInvisible, func(start, _, n int) {
-		if len(out) == maxRuns {
-			return
+	start, n := 0, 0 // the offset of a run of invisible characters, and their number
+	for i, r := range s.text + "\n" {
+		if i < len(s.text) && isInvisible(i, r) {
+			if n == 0 {
+				start = i
+			}
+			n++
+			continue
 		}
-		r, _ := utf8.DecodeRuneInString(s.text[start:])
-		out = append(out, s.findingAt(start, n, fmt.Sprintf("%s, the first U+%04X", count(n, "invisible character"), r), "delete the characters that the language does not need"))
-	})
+		if n > 0 && len(out) < maxRuns {
+			first, _ := utf8.DecodeRuneInString(s.text[start:])
+			out = append(out, s.findingAt(start, n, fmt.Sprintf("%s, the first U+%04X", display.Count(n, "invisible character"), first), "delete the characters that the language does not need"))
+		}
+		n = 0
+	}
 	return out
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }
 
 func comments(s *subject) (out []Finding) {

@@ -7,7 +7,6 @@
 package judgement
 
 import (
-	"cmp"
 	"context"
 	"path"
 	"runtime"
@@ -65,9 +64,7 @@ func InPlace(e *catalog.Entry, own check.Report, by skill.Position) *Verdict {
 		d.Findings = append(d.Findings, check.URIName(e.Skill, e.URI()))
 	}
 	if len(d.Findings) > len(own.Findings) {
-		slices.SortStableFunc(d.Findings, func(a, b check.Finding) int {
-			return cmp.Or(cmp.Compare(a.File, b.File), a.Position.Line-b.Position.Line, a.Position.Column-b.Position.Column)
-		})
+		check.Sort(d.Findings)
 	}
 	return d
 }
@@ -181,8 +178,8 @@ type Severities struct {
 	Infos    int `json:"infos"`
 }
 
-// Add counts one finding.
-func (s *Severities) Add(severity skill.Severity) { *s.Of(severity)++ }
+// add counts one finding.
+func (s *Severities) add(severity skill.Severity) { *s.Of(severity)++ }
 
 // Merge adds the counts of o.
 func (s *Severities) Merge(o Severities) {
@@ -352,7 +349,7 @@ func CountOf(v catalog.View, all []*Verdict) Count {
 	for _, r := range v.Roots {
 		for _, n := range r.Notices {
 			c.Notices++
-			c.Severities.Add(check.OfNotice(n).Severity)
+			c.Severities.add(check.OfNotice(n).Severity)
 		}
 	}
 	for _, d := range all {

@@ -12,7 +12,7 @@ import (
 func (s *scanner) archive(name string, data []byte, depth int) {
 	ext := extension(name)
 	if _, named := textKinds()[ext]; named {
-		s.Unjudged(name, "it has the name of a text, and is an archive")
+		s.unjudged(name, "it has the name of a text, and is an archive")
 	}
 	if compiledPackages.Has(ext) {
 		s.Fact(passage.FactBinary, name)
@@ -50,6 +50,6 @@ func (s *scanner) fault(name string, err error) {
 	case errors.As(err, &large):
 		s.TooLarge(name, err.Error())
 	default:
-		s.Unjudged(name, err.Error())
+		s.unjudged(name, err.Error())
 	}
 }

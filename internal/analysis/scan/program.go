@@ -112,14 +112,14 @@ func (s *scanner) binary(name string, data []byte) {
 	if slices.Contains(usualNames, ext) || packed && slices.Contains(usualEntries, ext) || packed && strings.HasPrefix(baseOf(name), "printerSettings") {
 		return
 	}
-	s.Unjudged(name, "it is binary data of a kind that is not read")
+	s.unjudged(name, "it is binary data of a kind that is not read")
 }
 
-// Unjudged reports that a file was not judged. If the file is the main file or a script, it also
+// unjudged reports that a file was not judged. If the file is the main file or a script, it also
 // records that the skill must not be served.
-func (s *scanner) Unjudged(name, why string) {
+func (s *scanner) unjudged(name, why string) {
 	s.unread = s.unread || matters(name)
-	s.NotRead(name, why)
+	s.notRead(name, why)
 }
 
 // usual lists the first bytes of data that no program runs and no model reads as text (the file

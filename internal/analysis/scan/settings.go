@@ -59,7 +59,7 @@ func (s *scanner) settings(p passage.Part) {
 	case errors.Is(err, errSettingsLarge):
 		s.TooLarge(p.File.Path, err.Error())
 	case err != nil:
-		s.Unjudged(p.File.Path, err.Error())
+		s.unjudged(p.File.Path, err.Error())
 	}
 }
 

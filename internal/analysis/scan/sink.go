@@ -140,10 +140,10 @@ func (s *scanner) keep(f Finding) {
 	}
 }
 
-// NotRead reports that a file could not be judged, and why.
-func (s *scanner) NotRead(path, why string) { s.unreadable(path, why, "") }
+// notRead reports that a file could not be judged, and why.
+func (s *scanner) notRead(path, why string) { s.unreadable(path, why, "") }
 
-// unreadable is like NotRead, with a fix for the cause. If fix is "", the finding has the fix of
+// unreadable is like notRead, with a fix for the cause. If fix is "", the finding has the fix of
 // the rule.
 func (s *scanner) unreadable(path, why, fix string) {
 	s.Fact(passage.FactNotRead, path)
@@ -234,7 +234,7 @@ func (s *scanner) scanContent(path string, data []byte, depth int) {
 		}
 		if !ok {
 			s.unread = s.unread || matters(path)
-			s.NotRead(path, "it is not UTF-8 text")
+			s.notRead(path, "it is not UTF-8 text")
 			return
 		}
 		n := len(text) * cost(kind)

@@ -35,3 +35,13 @@ func TestSamePlace(t *testing.T) {
 		}
 	}
 }
+
+// TestWithin checks the comparison of paths as they are written.
+func TestWithin(t *testing.T) {
+	for paths, want := range map[[2]string]bool{{"/a", "/a"}: true, {"/a", "/a/b"}: true, {"/a", "/ab"}: false, {"/a/b", "/a"}: false, {"/", "/a"}: true} {
+		dir, target := filepath.FromSlash(paths[0]), filepath.FromSlash(paths[1])
+		if Within(dir, target) != want {
+			t.Errorf("Within(%s, %s) = %v", dir, target, !want)
+		}
+	}
+}

@@ -72,7 +72,7 @@ func TestMarshal(t *testing.T) {
 	if got := string((&Book{}).Marshal()); got != "{\n  \"version\": 1,\n  \"approvals\": {}\n}\n" {
 		t.Errorf("without approvals %q", got)
 	}
-	again, err := Parse([]byte(text()))
+	again, err := parse([]byte(text()))
 	if err != nil || !reflect.DeepEqual(again, b) {
 		t.Errorf("read as %+v, %v", again, err)
 	}
@@ -120,7 +120,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestParse checks that Parse refuses a text that differs from knack's own format, with the
+// TestParse checks that parse refuses a text that differs from knack's own format, with the
 // position and a fix.
 func TestParse(t *testing.T) {
 	good := text()
@@ -159,7 +159,7 @@ func TestParse(t *testing.T) {
 		"conflict within":      {strings.Replace(good, "      \"by\"", "<<<<<<< ours\n      \"by\"", 1), "6:1", "the file has the conflict markers of a merge"},
 		"not UTF-8":            {strings.Replace(good, "anna", "\xff", 1), "6:14", "is not UTF-8"},
 	} {
-		b, err := Parse([]byte(row.text))
+		b, err := parse([]byte(row.text))
 		e, ours := errors.AsType[*jsonfile.Error](err)
 		if !ours || b != nil {
 			t.Errorf("%s: read as %v, %v", name, b, err)
@@ -171,10 +171,10 @@ func TestParse(t *testing.T) {
 		}
 	}
 	twice := strings.Replace(good, "    }\n  }\n", "    },\n"+good[strings.Index(good, "    \"skill"):], 1)
-	if _, err := Parse([]byte(twice)); err == nil || !strings.Contains(err.Error(), "line 21, column 5: the approval of 'skill://acme/review/SKILL.md' is there twice") {
+	if _, err := parse([]byte(twice)); err == nil || !strings.Contains(err.Error(), "line 21, column 5: the approval of 'skill://acme/review/SKILL.md' is there twice") {
 		t.Errorf("a skill twice: %v", err)
 	}
-	if _, err := Parse(make([]byte, MaxSize+1)); err == nil || !strings.Contains(err.Error(), "the limit is 32 MiB") {
+	if _, err := parse(make([]byte, maxSize+1)); err == nil || !strings.Contains(err.Error(), "the limit is 32 MiB") {
 		t.Errorf("too large: %v", err)
 	}
 }
@@ -259,7 +259,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"approvals":{},"version":1}`))
 	f.Add([]byte(strings.Replace(text(), "run.sh", "SKILL.md", 1)))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		b, err := Parse(data)
+		b, err := parse(data)
 		if err != nil {
 			e, ours := errors.AsType[*jsonfile.Error](err)
 			if !ours || b != nil || e.Line < 1 || e.Line > 1+bytes.Count(data, []byte("\n")) || e.Column < 1 || e.Column > 1+len(data) || e.Message == "" || e.Fix == "" {
@@ -273,7 +273,7 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 		written := b.Marshal()
-		again, err := Parse(written)
+		again, err := parse(written)
 		if err != nil || !reflect.DeepEqual(again, b) || !bytes.Equal(again.Marshal(), written) {
 			t.Errorf("written as something else: %v\n%s", err, written)
 		}

@@ -26,13 +26,13 @@ func Load(path string) (*Book, error) {
 
 // load is Load that also returns the bytes of the file, or nil if the file does not exist.
 func load(path string) (*Book, []byte, error) {
-	data, err := edit.Read(path, MaxSize)
+	data, err := edit.Read(path, maxSize)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Book{}, nil, nil
 	}
 	var b *Book
 	if err == nil {
-		b, err = Parse(data)
+		b, err = parse(data)
 	}
 	if err != nil {
 		return &Book{err: withoutPath(err)}, nil, err
@@ -68,7 +68,7 @@ func Change(path string, change func(*Book) error) error {
 		return err
 	}
 	data := b.Marshal()
-	if _, err := Parse(data); err != nil {
+	if _, err := parse(data); err != nil {
 		return fmt.Errorf("the approvals would not be readable: %w", err)
 	}
 	switch {

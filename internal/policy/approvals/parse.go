@@ -12,7 +12,7 @@ import (
 
 // Bounds of the file.
 const (
-	MaxSize   = 32 << 20 // in bytes: about 25,000 skills of the usual size
+	maxSize   = 32 << 20 // in bytes: about 25,000 skills of the usual size
 	MaxReason = 1000     // in bytes
 	maxFields = 1000     // of one frontmatter
 	maxFacts  = 64       // kinds of facts
@@ -35,15 +35,15 @@ const (
 )
 
 var form = jsonfile.Options{
-	MaxSize: MaxSize, TooLarge: "revoke approvals of skills that are not served any more", Restore: restore,
+	MaxSize: maxSize, TooLarge: "revoke approvals of skills that are not served any more", Restore: restore,
 	Empty:    restore + ", or delete it if nothing is approved",
 	Conflict: "take one side (git checkout --ours), then approve the skills of the other again",
 }
 
-// Parse reads a file strictly. It returns a [*jsonfile.Error] for a text that is not JSON, an
+// parse reads a file strictly. It returns a [*jsonfile.Error] for a text that is not JSON, an
 // unknown field or version, a missing field, a value of the wrong type, a duplicate skill, file or
 // field, and a set that does not match the files. A file with an error approves nothing.
-func Parse(data []byte) (*Book, error) {
+func parse(data []byte) (*Book, error) {
 	b := &Book{approvals: map[string]Approval{}}
 	err := jsonfile.Read(data, form, func(r *jsonfile.Reader) {
 		seen := r.Object("the file", topFields, func(field string, _ int) {

@@ -14,9 +14,9 @@ import (
 	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
-// Interval is the interval at which [Certificate.Watch] checks the files. A replaced certificate is
+// interval is the interval at which [Certificate.Watch] checks the files. A replaced certificate is
 // served within two intervals.
-const Interval = settings.WatchInterval
+const interval = settings.WatchInterval
 
 // File is one of the two files of a certificate.
 type File struct {
@@ -82,7 +82,7 @@ func (c *Certificate) Renew() {
 // The two files are replaced one after the other. If the first pair after a change cannot be used,
 // report is called only if the next interval does not find a usable one.
 func (c *Certificate) Watch(ctx context.Context, report func(renewed bool, err error)) {
-	tick := time.NewTicker(Interval)
+	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	failure, again := "", 0
 	for {

@@ -118,42 +118,42 @@ func TestFilesChange(t *testing.T) {
 	put(t, filepath.Join(dir, "key.pem"), key1)
 	synctest.Test(t, func(t *testing.T) {
 		w := watch(t, dir)
-		testwait.Advance(10 * Interval)
+		testwait.Advance(10 * interval)
 		w.expect(firstOne)
 
 		// One file after the other, as renewal programs write them.
 		put(t, w.cert, cert2)
-		testwait.Advance(Interval)
+		testwait.Advance(interval)
 		w.expect(firstOne)
 		put(t, w.key, key2)
-		testwait.Advance(Interval)
+		testwait.Advance(interval)
 		w.expect(2, renewed)
-		testwait.Advance(10 * Interval)
+		testwait.Advance(10 * interval)
 		w.expect(2)
 
 		// A pair that stays unfit.
 		put(t, w.cert, cert1)
-		testwait.Advance(2 * Interval)
+		testwait.Advance(2 * interval)
 		w.expect(2, unfit)
 		put(t, w.cert, cert1)
-		testwait.Advance(10 * Interval)
+		testwait.Advance(10 * interval)
 		w.expect(2)
 		put(t, w.cert, "")
-		testwait.Advance(2 * Interval)
+		testwait.Advance(2 * interval)
 		w.expect(2, noOther)
 		put(t, w.cert, cert2)
-		testwait.Advance(2 * Interval)
+		testwait.Advance(2 * interval)
 		w.expect(2, nothing)
 
 		// A key that is removed, and comes back with its certificate.
 		if err := os.Remove(w.key); err != nil {
 			t.Fatal(err)
 		}
-		testwait.Advance(2 * Interval)
+		testwait.Advance(2 * interval)
 		w.expect(2, noKey)
 		put(t, w.cert, cert1)
 		put(t, w.key, key1)
-		testwait.Advance(Interval)
+		testwait.Advance(interval)
 		w.expect(firstOne, renewed)
 	})
 }
@@ -187,7 +187,7 @@ func TestLinkSwapped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := watch(t, dir)
 		link("2")
-		testwait.Advance(Interval)
+		testwait.Advance(interval)
 		w.expect(2, renewed)
 		for _, name := range []string{"cert.pem", "key.pem"} {
 			text, err := os.ReadFile(filepath.Join(dir, "3", name))
@@ -198,7 +198,7 @@ func TestLinkSwapped(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		testwait.Advance(Interval)
+		testwait.Advance(interval)
 		w.expect(3, renewed)
 	})
 }
@@ -219,7 +219,7 @@ func TestRenew(t *testing.T) {
 		w.expect(firstOne, unfit)
 		w.Renew()
 		w.expect(firstOne, unfit)
-		testwait.Advance(10 * Interval)
+		testwait.Advance(10 * interval)
 		w.expect(firstOne) // the intervals report nothing more
 		put(t, w.cert, cert2)
 		w.Renew()

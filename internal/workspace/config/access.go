@@ -194,6 +194,24 @@ func decodeAccess(d *decoder, v frontmatter.Value) Access {
 	return out
 }
 
+// itemsUpTo returns the items of a list, and reports a list with more than most items. what is the
+// plural noun for the items.
+func (d *decoder) itemsUpTo(at string, v frontmatter.Value, most int, what, fix string) []frontmatter.Value {
+	all := d.items(at, v)
+	if len(all) <= most {
+		return all
+	}
+	d.add(ruleValue, all[most].Position, at, fix, "%s has more than %d %s", at, most, what)
+	return all[:most]
+}
+
+// refuseEmpty reports a list without items.
+func (d *decoder) refuseEmpty(at string, v frontmatter.Value, fix string) {
+	if v.Kind == frontmatter.List && len(v.Items) == 0 {
+		d.add(ruleValue, v.Position, at, fix, "%s is empty", at)
+	}
+}
+
 // items returns the items of a list.
 func (d *decoder) items(at string, v frontmatter.Value) []frontmatter.Value {
 	if v.Kind != frontmatter.List {
@@ -221,9 +239,6 @@ func (d *decoder) names(at string, v frontmatter.Value) (all []string) {
 // nonEmptyNames decodes the names to which a rule applies. An empty list is an error, since it
 // would mean every name.
 func (d *decoder) nonEmptyNames(at string, v frontmatter.Value) []string {
-	all := d.names(at, v)
-	if v.Kind == frontmatter.List && len(all) == 0 {
-		d.add(ruleValue, v.Position, at, "give a name, or leave the key out: then the rule applies to all clients", "%s is empty", at)
-	}
-	return all
+	d.refuseEmpty(at, v, "give a name, or leave the key out: then the rule applies to all clients")
+	return d.names(at, v)
 }

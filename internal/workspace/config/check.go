@@ -7,7 +7,6 @@ import (
 
 	"github.com/knack-dev/knack/internal/analysis/check"
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
@@ -51,10 +50,7 @@ func decodeRules(d *decoder, v frontmatter.Value) map[skill.RuleID]skill.Severit
 			out[skill.RuleID(f.Key)] = skill.Severity(to)
 			continue
 		}
-		fix := "write one of " + strings.Join(severities, ", ")
-		if best := typo.Nearest(f.Value.Text, severities); best != "" {
-			fix = "did you mean " + best + "?"
-		}
+		fix := nearestOr(f.Value.Text, severities, "write one of "+strings.Join(severities, ", "))
 		d.add(ruleValue, f.Value.Position, at+"."+f.Key, fix, "%s is not a severity", describe(f.Value))
 	}
 	return out

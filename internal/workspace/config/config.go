@@ -44,7 +44,7 @@ type Config struct {
 	Audit   Audit
 	Usage   Usage
 	Limits  Limits
-	Lock    Word // one of LockModes; zero if the file lacks the key
+	Lock    Word // one of lockModes; zero if the file lacks the key
 	Sources []Source
 	Store   Store
 	Poll    time.Duration // 0 means [DefaultPoll]
@@ -77,7 +77,7 @@ var root = []key[Config]{
 		c.Poll = d.duration("poll", v, minPoll, maxPoll, "write seconds or minutes, such as 30s")
 	}},
 	{"lock", "warn, enforce, off", "warn", "whether skills are compared with the `knack.lock` of their folders; with `enforce`, only skills that are as locked are served", func(d *decoder, v frontmatter.Value, c *Config) {
-		c.Lock = Word{d.oneOf("lock", v, LockModes), v.Position}
+		c.Lock = Word{d.oneOf("lock", v, lockModes), v.Position}
 	}},
 	{"trust", "list", "", "the keys that sign releases in registries, and the sources that must be signed", func(d *decoder, v frontmatter.Value, c *Config) {
 		c.Trust = decodeTrust(d, v)
@@ -120,9 +120,7 @@ var root = []key[Config]{
 func decodeApprovals(d *decoder, v frontmatter.Value) Word {
 	const at, fix = "approvals", "write the path of a file, such as approvals.json"
 	path := d.text(at, v, fix)
-	if strings.HasPrefix(path, "~") {
-		d.add(ruleValue, v.Position, at, "write the whole path; a relative one starts at this file's folder", "approvals begins with ~, which no shell replaces here")
-	}
+	d.refuseTilde(at, v.Position, path, writeWholePath)
 	return Word{path, v.Position}
 }
 
@@ -133,8 +131,8 @@ const (
 	LockOff     = "off"
 )
 
-// LockModes are the values of the key lock. The first is the default.
-var LockModes = []string{LockWarn, LockEnforce, LockOff}
+// lockModes are the values of the key lock. The first is the default.
+var lockModes = []string{LockWarn, LockEnforce, LockOff}
 
 // LockIn returns the value of the key lock in a file, even if the file has other faults. An unknown
 // value counts as [LockEnforce], since a typing error must not turn enforcement off. Without the
@@ -148,7 +146,7 @@ func LockIn(data []byte) string {
 	for _, f := range v.Fields {
 		switch {
 		case f.Key != "lock":
-		case slices.Contains(LockModes, f.Value.Text):
+		case slices.Contains(lockModes, f.Value.Text):
 			return f.Value.Text
 		default:
 			return LockEnforce
@@ -249,16 +247,14 @@ func (d *decoder) unknown(f frontmatter.Field, at, what string, known []string) 
 	if at != "" {
 		where = " in " + at
 	}
-	fix := "the " + what + "s are " + strings.Join(known, ", ")
-	switch best := typo.Nearest(f.Key, known); {
-	case best != "":
-		fix = "did you mean " + best + "?"
+	all := "the " + what + "s are " + strings.Join(known, ", ")
+	switch {
 	case len(known) == 1:
-		fix = "the only " + what + " is " + known[0]
+		all = "the only " + what + " is " + known[0]
 	case len(known) > 12 && at != "": // rules
-		fix = "see 'knack help rules' for the " + what + "s"
+		all = "see 'knack help rules' for the " + what + "s"
 	}
-	d.add(ruleKey, f.KeyPosition, strings.TrimPrefix(at+"."+f.Key, "."), fix, "there is no %s %s%s", what, display.Quote(f.Key), where)
+	d.add(ruleKey, f.KeyPosition, strings.TrimPrefix(at+"."+f.Key, "."), nearestOr(f.Key, known, all), "there is no %s %s%s", what, display.Quote(f.Key), where)
 }
 
 // boolean decodes true or false.
@@ -269,4 +265,26 @@ func (d *decoder) boolean(at string, v frontmatter.Value) *bool {
 	}
 	is := strings.EqualFold(v.Text, "true")
 	return &is
+}
+
+// isTrue decodes true or false. Any other value counts as false.
+func (d *decoder) isTrue(at string, v frontmatter.Value) bool {
+	is := d.boolean(at, v)
+	return is != nil && *is
+}
+
+// require reports a key that an item of a list lacks.
+func (d *decoder) require(at string, item frontmatter.Value, key, fix string) {
+	if lacks(item, key) {
+		d.add(ruleValue, item.Position, at+"."+key, fix, "%s has no %s", at, key)
+	}
+}
+
+// nearestOr returns a fix that suggests the word nearest to the typed text. Without one, it returns
+// otherwise.
+func nearestOr(typed string, words []string, otherwise string) string {
+	if best := typo.Nearest(typed, words); best != "" {
+		return "did you mean " + best + "?"
+	}
+	return otherwise
 }

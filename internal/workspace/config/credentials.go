@@ -30,11 +30,9 @@ func tokenEnvKey[T any](at, about string, of func(*T) *Credentials) key[T] {
 
 func tokenFileKey[T any](at string, of func(*T) *Credentials) key[T] {
 	return key[T]{"token-file", "text", "no token", "the file with that token, in place of a variable", func(d *decoder, v frontmatter.Value, to *T) {
-		before := len(d.problems)
-		text := d.text(at+".token-file", v, writeAFile)
-		of(to).TokenFile = Word{text, v.Position}
-		if len(d.problems) == before && strings.HasPrefix(text, "~") {
-			d.add(ruleValue, v.Position, at+".token-file", "write the whole path; a relative one starts at this file's folder", "%s.token-file begins with ~, which no shell replaces here", at)
+		text, ok := d.textOK(at+".token-file", v, writeAFile)
+		if of(to).TokenFile = (Word{text, v.Position}); ok {
+			d.refuseTilde(at+".token-file", v.Position, text, writeWholePath)
 		}
 	}}
 }

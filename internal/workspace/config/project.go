@@ -33,7 +33,7 @@ var projectLabel = lazyregexp.New(`^[a-z0-9]+(-[a-z0-9]+)*-project(-[0-9]+)?$`)
 
 var projectKeys = []key[Project]{
 	{"below", "boolean", "false", "also the skills of sub-packages, as with `--below`", func(d *decoder, v frontmatter.Value, p *Project) {
-		if is := d.boolean("project.below", v); is != nil && *is {
+		if d.isTrue("project.below", v) {
 			p.Below = Word{"true", v.Position}
 		}
 	}},
@@ -57,11 +57,7 @@ var projectKeys = []key[Project]{
 
 func decodeDirs(d *decoder, v frontmatter.Value) (all []Word) {
 	const at = "project.dirs"
-	for i, item := range d.items(at, v) {
-		if i == maxDirs {
-			d.add(ruleValue, item.Position, at, "name a folder above them instead", "%s has more than %d folders", at, maxDirs)
-			break
-		}
+	for _, item := range d.itemsUpTo(at, v, maxDirs, "folders", "name a folder above them instead") {
 		dir := d.text(at, item, "write a folder below the file's own, for example skills")
 		clean := path.Clean(dir)
 		if item.Kind == frontmatter.String && dir != "" && (strings.ContainsAny(dir, "\\:") || strings.HasPrefix(dir, "~") || path.IsAbs(dir) || clean == ".." || strings.HasPrefix(clean, "../")) {

@@ -36,12 +36,12 @@ func rootKeys(at string) []key[Root] {
 	return []key[Root]{
 		{"dir", "text", "", "the folder; a relative path starts at this file's folder", func(d *decoder, v frontmatter.Value, r *Root) {
 			const fix = "write the path of a folder, for example /srv/skills/acme"
-			before := len(d.problems)
-			r.Dir = Word{d.text(at+".dir", v, fix), v.Position}
-			switch text := r.Dir.Text; {
-			case len(d.problems) > before:
+			text, ok := d.textOK(at+".dir", v, fix)
+			r.Dir = Word{text, v.Position}
+			switch {
+			case !ok:
 			case strings.HasPrefix(text, "~"):
-				d.add(ruleValue, v.Position, at+".dir", "write the whole path; for a folder of this name ./"+text, "%s.dir begins with ~, which no shell replaces here", at)
+				d.refuseTilde(at+".dir", v.Position, text, "write the whole path; for a folder of this name ./"+text)
 			case strings.ContainsFunc(text, unicode.IsControl):
 				d.add(ruleValue, v.Position, at+".dir", fix, "%s.dir has a control character", at)
 			}
@@ -60,9 +60,8 @@ func rootKeys(at string) []key[Root] {
 		}},
 		{"url", "text", "", "an address of the publisher, http or https, on the page of each skill", func(d *decoder, v frontmatter.Value, r *Root) {
 			const fix = "write an address such as https://example.com/skills"
-			before := len(d.problems)
-			text := d.text(at+".url", v, fix)
-			if len(d.problems) > before {
+			text, ok := d.textOK(at+".url", v, fix)
+			if !ok {
 				return
 			}
 			u, err := url.Parse(text)
@@ -77,9 +76,8 @@ func rootKeys(at string) []key[Root] {
 
 // line decodes a text of one short line.
 func (d *decoder) line(at string, v frontmatter.Value) string {
-	before := len(d.problems)
-	text := d.text(at, v, "write a text; put it in quotes if YAML reads it as something else")
-	if len(d.problems) == before && (len([]rune(text)) > maxPublisher || strings.ContainsFunc(text, unicode.IsControl)) {
+	text, ok := d.textOK(at, v, "write a text; put it in quotes if YAML reads it as something else")
+	if ok && (len([]rune(text)) > maxPublisher || strings.ContainsFunc(text, unicode.IsControl)) {
 		d.add(ruleValue, v.Position, at, "write one line of at most "+strconv.Itoa(maxPublisher)+" characters", "%s is too long, or has more than one line", at)
 	}
 	return text
@@ -87,22 +85,13 @@ func (d *decoder) line(at string, v frontmatter.Value) string {
 
 func decodeRoots(d *decoder, v frontmatter.Value) (all []Root) {
 	first := map[string]int{}
-	if v.Kind == frontmatter.List && len(v.Items) == 0 {
-		d.add(ruleValue, v.Position, "roots", "name a folder, or leave the key out", "roots is empty")
-	}
-	for i, item := range d.items("roots", v) {
-		if i == maxRoots {
-			d.add(ruleValue, item.Position, "roots", "name a folder above them instead", "roots has more than %d folders", maxRoots)
-			break
-		}
+	d.refuseEmpty("roots", v, "name a folder, or leave the key out")
+	for i, item := range d.itemsUpTo("roots", v, maxRoots, "folders", "name a folder above them instead") {
 		at := "roots[" + strconv.Itoa(i) + "]"
 		r := Root{Position: item.Position}
 		section(d, at, item, rootKeys(at), &r)
-		for _, key := range []struct{ name, fix string }{{"dir", "write dir: and the path of a folder"}, {"label", "write label: and a word for its URIs, for example acme"}} {
-			if lacks(item, key.name) {
-				d.add(ruleValue, item.Position, at+"."+key.name, key.fix, "%s has no %s", at, key.name)
-			}
-		}
+		d.require(at, item, "dir", "write dir: and the path of a folder")
+		d.require(at, item, "label", "write label: and a word for its URIs, for example acme")
 		if line, taken := first[r.Label.Text]; taken && r.Label.Text != "" {
 			d.add(ruleValue, r.Label.Position, at+".label", "give each root its own label", "%s is the label of the root on line %d", r.Label.Text, line)
 		} else {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/analysis/scan"
-	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/internal/policy/admission"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
@@ -32,11 +31,7 @@ var scanKeys = []key[admission.Config]{
 		s.Accept = decodeAccept(d, v)
 	}},
 	{"approve", "list", "none", "patterns of the skills that are served only as `knack approve` approved them, in any mode", func(d *decoder, v frontmatter.Value, s *admission.Config) {
-		for i, item := range d.items("scan.approve", v) {
-			if i == maxAccept {
-				d.add(ruleValue, item.Position, "scan.approve", "write patterns that fit more skills", "scan.approve has more than %d patterns", maxAccept)
-				break
-			}
+		for i, item := range d.itemsUpTo("scan.approve", v, maxAccept, "patterns", "write patterns that fit more skills") {
 			s.Approve = append(s.Approve, d.pattern("scan.approve["+strconv.Itoa(i)+"]", item))
 		}
 	}},
@@ -78,10 +73,7 @@ func decodeLanes(d *decoder, v frontmatter.Value) map[skill.RuleID]scan.Lane {
 		}
 		to := f.Value.Text
 		if f.Value.Kind != frontmatter.String || !slices.Contains(lanes, to) {
-			fix := "write one of " + strings.Join(lanes, ", ")
-			if best := typo.Nearest(to, lanes); best != "" {
-				fix = "did you mean " + best + "?"
-			}
+			fix := nearestOr(to, lanes, "write one of "+strings.Join(lanes, ", "))
 			d.add(ruleValue, f.Value.Position, at+"."+f.Key, fix, "%s is not a lane", describe(f.Value))
 			continue
 		}
@@ -95,10 +87,7 @@ func acceptKeys(at string) []key[admission.Accept] {
 		{"rule", "text", "", "the id of a rule of `knack scan`; required", func(d *decoder, v frontmatter.Value, a *admission.Accept) {
 			ids := scanRuleIDs()
 			if a.Rule = skill.RuleID(v.Text); !slices.Contains(ids, v.Text) && !scan.IsRetired(a.Rule) {
-				fix := "write a rule of 'knack help rules'"
-				if best := typo.Nearest(v.Text, ids); best != "" {
-					fix = "did you mean " + best + "?"
-				}
+				fix := nearestOr(v.Text, ids, "write a rule of 'knack help rules'")
 				d.add(ruleValue, v.Position, at+".rule", fix, "there is no rule %s", describe(v))
 			}
 		}},
@@ -128,23 +117,13 @@ func acceptKeys(at string) []key[admission.Accept] {
 }
 
 func decodeAccept(d *decoder, v frontmatter.Value) (all []admission.Accept) {
-	for i, item := range d.items("scan.accept", v) {
-		if i == maxAccept {
-			d.add(ruleValue, item.Position, "scan.accept", "write patterns that fit more skills", "scan.accept has more than %d entries", maxAccept)
-			break
-		}
+	for i, item := range d.itemsUpTo("scan.accept", v, maxAccept, "entries", "write patterns that fit more skills") {
 		at := "scan.accept[" + strconv.Itoa(i) + "]"
 		a := admission.Accept{Line: item.Position.Line}
 		section(d, at, item, acceptKeys(at), &a)
-		for _, key := range []struct{ name, fix string }{
-			{"rule", "write rule: and the id of a rule, such as run-decoded"},
-			{"skill", "write skill: and a pattern, such as \"skill://acme/fixtures/*\""},
-			{"reason", "write reason: and why the finding is accepted"},
-		} {
-			if lacks(item, key.name) {
-				d.add(ruleValue, item.Position, at+"."+key.name, key.fix, "%s has no %s", at, key.name)
-			}
-		}
+		d.require(at, item, "rule", "write rule: and the id of a rule, such as run-decoded")
+		d.require(at, item, "skill", "write skill: and a pattern, such as \"skill://acme/fixtures/*\"")
+		d.require(at, item, "reason", "write reason: and why the finding is accepted")
 		if lacks(item, "set") && lacks(item, "until") {
 			d.add(ruleValue, item.Position, at, "write set: with the digest of the skill's files, or until: with a day", "%s has neither set nor until, and would hold after any change of the skill", at)
 		}

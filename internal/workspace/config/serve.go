@@ -12,7 +12,6 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/hosts"
 	"github.com/knack-dev/knack/internal/base/limit"
-	"github.com/knack-dev/knack/internal/base/typo"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
@@ -65,11 +64,12 @@ var httpKeys = []key[HTTP]{
 			v.Kind = frontmatter.String
 		}
 		const fix = "write a port, or host:port, such as 0.0.0.0:8080"
-		before := len(d.problems)
-		if h.Listen = d.text("http.listen", v, fix); len(d.problems) == before {
-			if _, _, err := hosts.Listen(h.Listen); err != nil {
-				d.add(ruleValue, v.Position, "http.listen", fix, "http.listen %s", err)
-			}
+		var ok bool
+		if h.Listen, ok = d.textOK("http.listen", v, fix); !ok {
+			return
+		}
+		if _, _, err := hosts.Listen(h.Listen); err != nil {
+			d.add(ruleValue, v.Position, "http.listen", fix, "http.listen %s", err)
 		}
 	}},
 	{"hosts", "list", "loopback names", "clients reach the server by these names, as with `--allow-host`", func(d *decoder, v frontmatter.Value, h *HTTP) {
@@ -88,8 +88,7 @@ var httpKeys = []key[HTTP]{
 		h.TokenFile = d.text("http.token-file", v, writeAFile)
 	}},
 	{"no-auth", "boolean", "false", "each client that reaches the address may read every skill that no rule hides, as with `--no-auth`; not together with tokens", func(d *decoder, v frontmatter.Value, h *HTTP) {
-		is := d.boolean("http.no-auth", v)
-		h.NoAuth = is != nil && *is
+		h.NoAuth = d.isTrue("http.no-auth", v)
 	}},
 	{"proxies", "list", "none", "networks of proxies whose `X-Forwarded-For`, `-Host` and `-Proto` are believed, such as 10.0.0.0/8", func(d *decoder, v frontmatter.Value, h *HTTP) {
 		for i, text := range d.names("http.proxies", v) {
@@ -160,7 +159,10 @@ func checkShared(d *decoder, v frontmatter.Value, c Config) {
 	}
 }
 
-const writeAFile = "write the path of a file; a relative path starts at this file's folder"
+const (
+	writeAFile     = "write the path of a file; a relative path starts at this file's folder"
+	writeWholePath = "write the whole path; a relative one starts at this file's folder"
+)
 
 func decodeHTTP(d *decoder, v frontmatter.Value) (h HTTP) {
 	section(d, "http", v, httpKeys, &h)
@@ -236,18 +238,31 @@ var limitKeys = []key[Limits]{
 
 // text decodes a text that is not blank.
 func (d *decoder) text(at string, v frontmatter.Value, fix string) string {
-	text := strings.TrimSpace(v.Text)
-	if v.Kind != frontmatter.String || text == "" {
+	text, _ := d.textOK(at, v, fix)
+	return text
+}
+
+// textOK decodes a text that is not blank, and reports whether the value is one.
+func (d *decoder) textOK(at string, v frontmatter.Value, fix string) (text string, ok bool) {
+	text = strings.TrimSpace(v.Text)
+	if ok = v.Kind == frontmatter.String && text != ""; !ok {
 		d.add(ruleValue, v.Position, at, fix, "%s is not text", at)
 	}
-	return text
+	return text, ok
+}
+
+// refuseTilde reports a path that begins with ~.
+func (d *decoder) refuseTilde(at string, p frontmatter.Position, path, fix string) {
+	if strings.HasPrefix(path, "~") {
+		d.add(ruleValue, p, at, fix, "%s begins with ~, which no shell replaces here", at)
+	}
 }
 
 func (d *decoder) oneOf(at string, v frontmatter.Value, words []string) string {
 	if v.Kind != frontmatter.String || !slices.Contains(words, v.Text) {
 		fix := "write one of " + strings.Join(words, ", ")
-		if best := typo.Nearest(v.Text, words); v.Kind == frontmatter.String && best != "" {
-			fix = "did you mean " + best + "?"
+		if v.Kind == frontmatter.String {
+			fix = nearestOr(v.Text, words, fix)
 		}
 		d.add(ruleValue, v.Position, at, fix, "%s is not one of %s", describe(v), strings.Join(words, ", "))
 	}

@@ -32,8 +32,8 @@ type Server struct {
 // Setting is a name with its value: a header of requests, or a variable of a program.
 type Setting struct{ Name, Value string }
 
-// DefaultTimeout bounds the time of one request to a server.
-const DefaultTimeout = 30 * time.Second
+// defaultTimeout bounds the time of one request to a server.
+const defaultTimeout = 30 * time.Second
 
 // Bounds of a server.
 const (
@@ -85,18 +85,12 @@ func serverKeys(at string) []key[Server] {
 			})
 		}},
 		{"env-from", "list", "none", "variables that the program gets from knack's own environment, for secrets", func(d *decoder, v frontmatter.Value, s *Server) {
-			for i, item := range d.items(at+".env-from", v) {
-				if i == maxWords {
-					d.add(ruleValue, item.Position, at+".env-from", "leave some out", "%s.env-from has more than %d variables", at, maxWords)
-					break
-				}
+			for _, item := range d.itemsUpTo(at+".env-from", v, maxWords, "variables", "leave some out") {
 				s.EnvFrom = append(s.EnvFrom, Word{d.variable(at+".env-from", item), item.Position})
 			}
 		}},
 		{"use", "list", "", "the parts of the server that are used: `tools`; required", func(d *decoder, v frontmatter.Value, s *Server) {
-			if v.Kind == frontmatter.List && len(v.Items) == 0 {
-				d.add(ruleValue, v.Position, at+".use", "write use: [tools]", "%s.use is empty", at)
-			}
+			d.refuseEmpty(at+".use", v, "write use: [tools]")
 			for _, item := range d.items(at+".use", v) {
 				d.oneOf(at+".use", item, serverUses)
 			}
@@ -117,7 +111,7 @@ func decodeServers(d *decoder, v frontmatter.Value) (all []Server) {
 		if !rootLabel().MatchString(f.Key) {
 			d.add(ruleValue, f.KeyPosition, at, "write 1 to 32 of a to z, 0 to 9 and -, for example files", "%s is not a name for a server", display.Quote(f.Key))
 		}
-		s := Server{Name: Word{f.Key, f.KeyPosition}, Timeout: DefaultTimeout, Position: f.KeyPosition}
+		s := Server{Name: Word{f.Key, f.KeyPosition}, Timeout: defaultTimeout, Position: f.KeyPosition}
 		section(d, at, f.Value, serverKeys(at), &s)
 		checkServer(d, at, f)
 		all = append(all, s)
@@ -156,9 +150,8 @@ func checkServer(d *decoder, at string, f frontmatter.Field) {
 
 // address decodes the address of a server.
 func (d *decoder) address(at string, v frontmatter.Value) string {
-	before := len(d.problems)
-	text := d.text(at, v, anAddress)
-	if len(d.problems) > before {
+	text, ok := d.textOK(at, v, anAddress)
+	if !ok {
 		return ""
 	}
 	u, err := url.Parse(text)
@@ -202,7 +195,7 @@ func (d *decoder) command(at string, v frontmatter.Value) (words []string) {
 		case item.Kind != frontmatter.String && item.Kind != frontmatter.Number, strings.Contains(item.Text, "\x00"), len(item.Text) > maxWordSize, i == 0 && strings.TrimSpace(item.Text) == "":
 			d.add(ruleValue, item.Position, at, "put it in quotes if YAML reads it as something else", "%s has something that is not a word", at)
 		case i == 0 && strings.HasPrefix(item.Text, "~"):
-			d.add(ruleValue, item.Position, at, "write the whole path; a relative one starts at this file's folder", "%s begins with ~, which no shell replaces here", at)
+			d.refuseTilde(at, item.Position, item.Text, writeWholePath)
 		}
 		words = append(words, item.Text)
 	}

@@ -67,21 +67,19 @@ var signInKeys = []key[SignIn]{
 func decodeSignIn(d *decoder, v frontmatter.Value) (s SignIn) {
 	section(d, "sign-in", v, signInKeys, &s)
 	for _, name := range []string{"issuer", "client-id", "redirect-url"} {
-		if lacks(v, name) {
-			d.add(ruleValue, v.Position, "sign-in."+name, "see 'knack help settings'", "sign-in has no %s", name)
-		}
+		d.require("sign-in", v, name, "see 'knack help settings'")
 	}
 	return s
 }
 
 // checkedText decodes a text that a function accepts.
 func (d *decoder) checkedText(at string, v frontmatter.Value, fix string, check func(string) error) string {
-	before := len(d.problems)
-	text := d.text(at, v, fix)
-	if len(d.problems) == before {
-		if err := check(text); err != nil {
-			d.add(ruleValue, v.Position, at, fix, "%s cannot be used: %s", at, err)
-		}
+	text, ok := d.textOK(at, v, fix)
+	if !ok {
+		return text
+	}
+	if err := check(text); err != nil {
+		d.add(ruleValue, v.Position, at, fix, "%s cannot be used: %s", at, err)
 	}
 	return text
 }

@@ -72,8 +72,7 @@ func sourceKeys(at string) []key[Source] {
 			}
 		}},
 		{"forward-only", "boolean", "false", "serve no release with a lower version than the highest that was served", func(d *decoder, v frontmatter.Value, s *Source) {
-			is := d.boolean(at+".forward-only", v)
-			s.ForwardOnly = is != nil && *is
+			s.ForwardOnly = d.isTrue(at+".forward-only", v)
 		}},
 		{"min-version", "text", "", "serve no release with a lower version than this; for a replica that remembers none", func(d *decoder, v frontmatter.Value, s *Source) {
 			if _, full := semver.Parse(v.Text); full && v.Kind == frontmatter.String && strings.Trim(v.Text[:1], "v0123456789") == "" {
@@ -95,22 +94,13 @@ func sourceKeys(at string) []key[Source] {
 func IsLabel(text string) bool { return rootLabel().MatchString(text) }
 
 func decodeSources(d *decoder, v frontmatter.Value) (all []Source) {
-	if v.Kind == frontmatter.List && len(v.Items) == 0 {
-		d.add(ruleValue, v.Position, "sources", "name a source, or leave the key out", "sources is empty")
-	}
-	for i, item := range d.items("sources", v) {
-		if i == maxSources {
-			d.add(ruleValue, item.Position, "sources", "publish the skills of several sources as one release", "sources has more than %d sources", maxSources)
-			break
-		}
+	d.refuseEmpty("sources", v, "name a source, or leave the key out")
+	for i, item := range d.itemsUpTo("sources", v, maxSources, "sources", "publish the skills of several sources as one release") {
 		at := "sources[" + strconv.Itoa(i) + "]"
 		s := Source{Position: item.Position}
 		section(d, at, item, sourceKeys(at), &s)
-		for _, key := range []struct{ name, fix string }{{"name", "write name: and a word for its URIs, for example acme"}, {"from", "write from: and the source, for example oci://registry.example.com/acme/skills:prod"}} {
-			if lacks(item, key.name) {
-				d.add(ruleValue, item.Position, at+"."+key.name, key.fix, "%s has no %s", at, key.name)
-			}
-		}
+		d.require(at, item, "name", "write name: and a word for its URIs, for example acme")
+		d.require(at, item, "from", "write from: and the source, for example oci://registry.example.com/acme/skills:prod")
 		d.checkTokens(at, item, item.Position)
 		checkCredentials(d, at, s)
 		all = append(all, s)
@@ -158,9 +148,9 @@ func checkSources(d *decoder, c Config) {
 var storeKeys = []key[Store]{
 	{"dir", "text", "the user's cache", "the folder in which `knack serve` and `knack pull` keep the skills of sources; deleting it is always safe", func(d *decoder, v frontmatter.Value, s *Store) {
 		const fix = "write the path of a folder, for example /var/lib/knack"
-		before := len(d.problems)
-		if s.Dir = d.text("store.dir", v, fix); len(d.problems) == before && strings.HasPrefix(s.Dir, "~") {
-			d.add(ruleValue, v.Position, "store.dir", "write the whole path; for a folder of this name ./"+s.Dir, "store.dir begins with ~, which no shell replaces here")
+		var ok bool
+		if s.Dir, ok = d.textOK("store.dir", v, fix); ok {
+			d.refuseTilde("store.dir", v.Position, s.Dir, "write the whole path; for a folder of this name ./"+s.Dir)
 		}
 	}},
 	{"keep", "duration", "24h", "how long a release stays there after it was served last", func(d *decoder, v frontmatter.Value, s *Store) {

@@ -28,9 +28,8 @@ const aPattern = "write from: and a pattern, such as oci://registry.example.com/
 func trustKeys(at string) []key[Trust] {
 	return []key[Trust]{
 		{"from", "text", "", "the sources that the rule is for: `oci://REGISTRY/REPOSITORY`, with `*` for one part of the name and `**` for any number; `oci://**` is every registry, and `**` every source; required", func(d *decoder, v frontmatter.Value, t *Trust) {
-			before := len(d.problems)
-			text := d.text(at+".from", v, aPattern)
-			if len(d.problems) > before {
+			text, ok := d.textOK(at+".from", v, aPattern)
+			if !ok {
 				return
 			}
 			var err error
@@ -40,42 +39,28 @@ func trustKeys(at string) []key[Trust] {
 		}},
 		{"keys", "list", "", "the files of the public keys (PEM); a signature by one of them is enough; required", func(d *decoder, v frontmatter.Value, t *Trust) {
 			const fix = "write the files of public keys, such as [acme.pub]"
-			if v.Kind == frontmatter.List && len(v.Items) == 0 {
-				d.add(ruleValue, v.Position, at+".keys", fix, "%s.keys is empty", at)
-			}
-			for i, item := range d.items(at+".keys", v) {
-				if i == maxKeys {
-					d.add(ruleValue, item.Position, at+".keys", "remove keys that no longer sign", "%s.keys has more than %d keys", at, maxKeys)
-					break
-				}
+			d.refuseEmpty(at+".keys", v, fix)
+			for _, item := range d.itemsUpTo(at+".keys", v, maxKeys, "keys", "remove keys that no longer sign") {
 				file := d.text(at+".keys", item, fix)
 				if strings.HasPrefix(file, "~") {
-					d.add(ruleValue, item.Position, at+".keys", "write the whole path; a relative one starts at this file's folder", "%s.keys has a path that begins with ~, which no shell replaces here", at)
+					d.add(ruleValue, item.Position, at+".keys", writeWholePath, "%s.keys has a path that begins with ~, which no shell replaces here", at)
 				}
 				t.Keys = append(t.Keys, Word{file, item.Position})
 			}
 		}},
 		{"require", "boolean", "false", "only releases that one of the keys signed are taken; without it, unsigned ones are taken too, with a note", func(d *decoder, v frontmatter.Value, t *Trust) {
-			is := d.boolean(at+".require", v)
-			t.Require = is != nil && *is
+			t.Require = d.isTrue(at+".require", v)
 		}},
 	}
 }
 
 func decodeTrust(d *decoder, v frontmatter.Value) (all []Trust) {
-	for i, item := range d.items("trust", v) {
-		if i == maxTrust {
-			d.add(ruleValue, item.Position, "trust", "write patterns that fit more sources", "trust has more than %d rules", maxTrust)
-			break
-		}
+	for i, item := range d.itemsUpTo("trust", v, maxTrust, "rules", "write patterns that fit more sources") {
 		at := "trust[" + strconv.Itoa(i) + "]"
 		t := Trust{Position: item.Position}
 		section(d, at, item, trustKeys(at), &t)
-		for _, key := range []struct{ name, fix string }{{"from", aPattern}, {"keys", "write keys: and the files of public keys, such as [acme.pub]"}} {
-			if lacks(item, key.name) {
-				d.add(ruleValue, item.Position, at+"."+key.name, key.fix, "%s has no %s", at, key.name)
-			}
-		}
+		d.require(at, item, "from", aPattern)
+		d.require(at, item, "keys", "write keys: and the files of public keys, such as [acme.pub]")
 		for _, earlier := range all {
 			if from := t.From.String(); from != "" && earlier.From.Fits(from) {
 				d.add(ruleValue, item.Position, at+".from", "put it before that rule, or remove one of them", "this rule is never used, since the one on line %d fits all of %s and comes first", earlier.Line, from)

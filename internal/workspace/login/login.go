@@ -97,8 +97,8 @@ func (s Store) Remove(name string) (bool, error) {
 // early is how long before its expiry a token is renewed.
 const early = 30 * time.Second
 
-// ErrEnded reports that the provider no longer renews a login.
-var ErrEnded = errors.New("the login has ended")
+// errEnded reports that the provider no longer renews a login.
+var errEnded = errors.New("the login has ended")
 
 // ends are the error codes of RFC 6749 for a login that the provider no longer renews.
 var ends = []string{"invalid_grant", "invalid_client", "unauthorized_client"}
@@ -135,7 +135,7 @@ func (s Store) Token(ctx context.Context, name, source string, fetch *httpfetch.
 		return l.AccessToken, err
 	}
 	if l.RefreshToken == "" {
-		return "", ErrEnded
+		return "", errEnded
 	}
 	p := provider{issuer: l.Issuer, next: fetch.Led(l.Private).HTTP()}
 	c := clientcredentials.Config{
@@ -153,7 +153,7 @@ func (s Store) Token(ctx context.Context, name, source string, fetch *httpfetch.
 	case down != nil:
 		return "", down
 	case errors.As(err, &refused) && slices.Contains(ends, refused.ErrorCode):
-		return "", ErrEnded
+		return "", errEnded
 	case refused != nil: // the error's text has the whole answer, which may repeat the request
 		return "", fmt.Errorf("the provider %s does not renew the login (status %d)", display.Echo(l.Issuer), refused.Response.StatusCode)
 	case err != nil:

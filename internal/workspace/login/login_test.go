@@ -49,7 +49,7 @@ func TestRenewalFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := s.Token(t.Context(), "acme", source, httpfetch.New(httpfetch.Options{}))
-		if err == nil || errors.Is(err, ErrEnded) != c.ended || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), token) {
+		if err == nil || errors.Is(err, errEnded) != c.ended || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), token) {
 			t.Errorf("%d: %v", c.status, err)
 		}
 		if l, err := s.read("acme", source); err != nil || l.RefreshToken != token {

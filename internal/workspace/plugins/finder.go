@@ -208,7 +208,7 @@ func (f *finder) load(id string, enabled bool, by string, place, within string, 
 		p.State, p.Reason, p.Fix = Disabled, by, "to enable it: "+fmt.Sprintf(f.enable, id)
 		f.add(p)
 		return
-	case f.served == MostServed:
+	case f.served == mostServed:
 		f.add(beyond(p))
 		return
 	case p.Dir == "":

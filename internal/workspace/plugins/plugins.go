@@ -134,9 +134,9 @@ var clients = []client{
 // group returns the word with which the labels of a client's plugins begin.
 func (c client) group() string { return c.label + "-plugin" }
 
-// MostServed bounds the plugins whose skills are served. Each is a root, and people have some
+// mostServed bounds the plugins whose skills are served. Each is a root, and people have some
 // dozens.
-const MostServed = 512
+const mostServed = 512
 
 // IsLabel reports whether a label belongs to a plugin, such as claude-plugin-docs, or is the common
 // prefix of the labels of a client, such as claude-plugin.
@@ -210,7 +210,7 @@ func (f *Found) label() {
 			p.Label = ""
 			continue
 		}
-		if len(taken) == MostServed {
+		if len(taken) == mostServed {
 			*p = beyond(*p)
 			continue
 		}
@@ -225,7 +225,7 @@ func (f *Found) label() {
 // beyond returns a plugin beyond the limit, which is not served.
 func beyond(p Plugin) Plugin {
 	p.State, p.Label, p.Places = Disabled, "", nil
-	p.Reason, p.Fix = fmt.Sprintf("knack serves the skills of %d plugins at most", MostServed), "disable others"
+	p.Reason, p.Fix = fmt.Sprintf("knack serves the skills of %d plugins at most", mostServed), "disable others"
 	return p
 }
 

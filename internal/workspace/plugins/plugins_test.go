@@ -260,7 +260,7 @@ func TestFindMany(t *testing.T) {
 	for _, p := range found.Plugins {
 		states[p.State]++
 	}
-	if states[Enabled] != MostServed || states[Disabled] != 5000-MostServed {
+	if states[Enabled] != mostServed || states[Disabled] != 5000-mostServed {
 		t.Errorf("5,000 plugins have the states %v", states)
 	}
 }

@@ -115,7 +115,7 @@ func (o Options) NamedSource(word string) (found Named, ok bool) {
 		}
 		sent := &secrets{}
 		c := o.credentials(given, s.Ref, sent)
-		return Named{s.Ref, httpfetch.Options{Proxy: o.Env.Proxy, Agent: "knack", Credentials: c.headers, Login: c.hint}, sent.Hide}, true
+		return Named{s.Ref, httpfetch.Options{Proxy: o.Env.Proxy, Agent: "knack", Credentials: c.headers, Login: c.hint}, sent.hide}, true
 	}
 	return Named{}, false
 }
@@ -154,8 +154,8 @@ func (s *secrets) add(value string) {
 	s.sent = append(s.sent[max(0, len(s.sent)-maxSecrets+1):], value)
 }
 
-// Hide replaces the secrets in a text, including a secret of which only the beginning is left.
-func (s *secrets) Hide(text string) string {
+// hide replaces the secrets in a text, including a secret of which only the beginning is left.
+func (s *secrets) hide(text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, secret := range s.sent {

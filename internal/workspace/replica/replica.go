@@ -104,16 +104,16 @@ func Open(o Options) (*Replica, error) {
 		fetch := httpfetch.New(web)
 		r.servers = append(r.servers, fetch)
 		puller := &pull.Puller{
-			Store: shelf, Trust: rules, Clean: sent.Hide,
+			Store: shelf, Trust: rules, Clean: sent.hide,
 			Origins: origins.New(origins.Options{
 				Env: &env, Store: shelf, Progress: func(origin.Unit, int64, int64) {}, Offline: offline, Fetch: fetch, Login: web.Login,
-				Warn: once(func(text string) { o.Log.Warn(sent.Hide(text)) }),
+				Warn: once(func(text string) { o.Log.Warn(sent.hide(text)) }),
 			}),
 		}
 		from := release.New(release.Options{Root: o.root(s.Name), Store: shelf, Damaged: func(d skill.Digest, path string) { f.Damaged(d, path) }})
 		f = follow.New(s, follow.Options{
 			Puller: newFirst(puller, &o.Env, s.Name), Store: shelf, Every: cmp.Or(given.Poll, every), Host: host,
-			Serve: from.Set, Lack: from.Lack, Alone: o.Own, Clean: sent.Hide, Admit: admit(rules, s.Ref), Trusts: rule.Trusts, Event: o.Event, Now: time.Now, Random: rand.Float64, Log: o.Log,
+			Serve: from.Set, Lack: from.Lack, Alone: o.Own, Clean: sent.hide, Admit: admit(rules, s.Ref), Trusts: rule.Trusts, Event: o.Event, Now: time.Now, Random: rand.Float64, Log: o.Log,
 		})
 		r.group, r.sources = append(r.group, f), append(r.sources, from)
 		if s.Ref.Kind == origin.MCP && !offline {
@@ -193,14 +193,6 @@ func (r *Replica) Sources() (all []catalog.Source) {
 	}
 	for _, s := range r.sources {
 		all = append(all, s)
-	}
-	return all
-}
-
-// Roots returns the roots of the sources.
-func (r *Replica) Roots() (all []skill.Root) {
-	for _, s := range r.Sources() {
-		all = append(all, s.Root())
 	}
 	return all
 }

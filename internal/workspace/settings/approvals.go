@@ -19,22 +19,22 @@ func (s *Finder) Approvals() (string, error) {
 	case err != nil:
 		return "", err
 	case f != nil:
-		return f.Approvals(), nil
+		return f.approvals(), nil
 	case user != "":
 		return filepath.Join(filepath.Dir(user), approvals.Name), nil
 	}
 	return "", nil
 }
 
-// Approvals returns the path of the file of approvals that a trusted file names.
-func (f *File) Approvals() string {
+// approvals returns the path of the file of approvals that a trusted file names.
+func (f *File) approvals() string {
 	return f.Resolve(cmp.Or(f.Config.Approvals.Text, approvals.Name))
 }
 
 // UnusableApprovals returns a warning about an unreadable file of approvals, which approves
 // nothing.
 func (f *File) UnusableApprovals() []string {
-	_, err := approvals.Load(f.Approvals())
+	_, err := approvals.Load(f.approvals())
 	if err == nil {
 		return nil
 	}

@@ -26,7 +26,7 @@ func TestApprovals(t *testing.T) {
 	write(t, filepath.Join(env.Dir, "etc", "k.yaml"), "approvals: '"+absolute+"'\n")
 	at("etc/k.yaml", absolute)
 
-	f, err := New(env, "").Project(env.Dir)
+	f, err := New(env, "").project(env.Dir)
 	if err != nil || len(f.Problems) != 1 {
 		t.Fatalf("%+v, %v", f, err)
 	}

@@ -1,7 +1,6 @@
 package settings
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/knack-dev/knack/internal/base/display"
@@ -12,11 +11,7 @@ import (
 func (f *File) KeyIn(name string) (string, error) {
 	key, err := secretIn(f.Resolve(name))
 	if err != nil {
-		hint := HintOf(err, "write into it the key, and nothing else")
-		if !errors.Is(err, errSecret) {
-			err = readError{err}
-		}
-		return "", &Error{fmt.Errorf("%s: the key-file %s: %w", f.Shown, display.Echo(name), err), hint, false}
+		return "", &Error{fmt.Errorf("%s: the key-file %s: %w", f.Shown, display.Echo(name), err), HintOf(err, "write into it the key, and nothing else"), false}
 	}
 	return key, nil
 }

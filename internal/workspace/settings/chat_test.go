@@ -12,7 +12,7 @@ func TestChat(t *testing.T) {
 	env := environment(t)
 	const section = "chat: {models: {mine: {url: 'https://models.example.com/v1', model: m}}}\n"
 	write(t, filepath.Join(env.Dir, "knack.yaml"), section)
-	f, err := New(env, "").Project(env.Dir)
+	f, err := New(env, "").project(env.Dir)
 	if err != nil || len(f.Problems) != 1 {
 		t.Fatalf("%+v, %v", f, err)
 	}

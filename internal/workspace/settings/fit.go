@@ -41,8 +41,10 @@ func Check(ctx context.Context, c *catalog.Catalog, file string, given config.Ac
 	if !movable {
 		return nil
 	}
-	if one, other, ok := Overlap(numbered); ok {
-		return UsageError("name folders of which none contains another", "--dir %s and --dir %s are one folder, or one contains the other: a rule for the skills of one would not hide them in the other", display.Echo(one), display.Echo(other))
+	for i, folder := range numbered {
+		if j, _ := overlaps(folder, numbered[:i]); j >= 0 {
+			return UsageError("name folders of which none contains another", "--dir %s and --dir %s are one folder, or one contains the other: a rule for the skills of one would not hide them in the other", display.Echo(numbered[j]), display.Echo(folder))
+		}
 	}
 	known := slices.Concat(labels, more)
 	for _, e := range v.Entries {
@@ -52,7 +54,7 @@ func Check(ctx context.Context, c *catalog.Catalog, file string, given config.Ac
 	}
 	for _, a := range given.Policy.Astray(known) {
 		if a.Label == "" || a.Denies && named { // otherwise the policy also hides the skills that it would deny without the label
-			message, fix := AstrayWords(a, slices.Concat(labels, more))
+			message, fix := astrayWords(a, slices.Concat(labels, more))
 			return UsageError(fix, "%s:%s: %s", file, given.Positions[a.Pattern.String()], message)
 		}
 	}

@@ -56,14 +56,9 @@ func CheckFolder(env *console.Env, flag, folder string) error {
 	if folder == "" {
 		return UsageError("give a folder, or leave "+flag+" out", "%s: the folder's name is empty", flag)
 	}
-	return FolderError(flag, folder, dir.Check(env.Absolute(folder)))
-}
-
-// FolderError returns a worded error for a named folder that cannot be used, or nil if err is nil.
-func FolderError(flag, shown string, err error) error {
-	if err == nil {
-		return nil
+	if err := dir.Check(env.Absolute(folder)); err != nil {
+		words, hint := skill.FolderReason(err)
+		return RunError(hint, "%s %s: %s", flag, folder, words)
 	}
-	words, hint := skill.FolderReason(err)
-	return RunError(hint, "%s %s: %s", flag, shown, words)
+	return nil
 }

@@ -38,7 +38,7 @@ func (s *Finder) Projects(folders []string) Projects {
 				p.Unread = append(p.Unread, text)
 			}
 		}
-		f, err := s.Project(folder)
+		f, err := s.project(folder)
 		if err == nil && f != nil && len(f.Problems) > 0 {
 			err = errors.New(refusal(refusedFor(f, f.Problems[:1]), "nothing in the file is used"))
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -29,7 +28,7 @@ func (f *File) Roots(env *console.Env) (roots []skill.Root) {
 		return nil
 	}
 	for _, r := range f.Config.Roots {
-		at, about := r.Folder(filepath.Dir(f.Path)), r.Publisher
+		at, about := r.Folder(f.Dir()), r.Publisher
 		roots = append(roots, skill.Root{
 			Label: r.Label.Text, Prefix: r.Label.Text, Scope: skill.ScopeProject, Dir: at,
 			Shown: console.DisplayPath(at, nil, env.Home), Publisher: &about,
@@ -53,7 +52,7 @@ func (f *File) UnusableRoot() error {
 func (f *File) ProblemsOfRoots() (problems []skill.Problem) {
 	var seen []string
 	for i, r := range f.Config.Roots {
-		at := r.Folder(filepath.Dir(f.Path))
+		at := r.Folder(f.Dir())
 		add := func(message, fix string) {
 			problems = append(problems, skill.Problem{Rule: "config-value", Position: r.Dir.Position, Field: fmt.Sprintf("roots[%d].dir", i), Message: message, Fix: fix})
 		}
@@ -72,8 +71,9 @@ func (f *File) ProblemsOfRoots() (problems []skill.Problem) {
 // EmptyRoots returns a warning for each root whose folder has only hidden files.
 func (f *File) EmptyRoots() (warnings []string) {
 	for i, r := range f.Config.Roots {
-		empty := realpath.Ask(r.Folder(filepath.Dir(f.Path)), false, func() bool {
-			entries, err := os.ReadDir(r.Folder(filepath.Dir(f.Path)))
+		at := r.Folder(f.Dir())
+		empty := realpath.Ask(at, false, func() bool {
+			entries, err := os.ReadDir(at)
 			return err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.IsDir() || !strings.HasPrefix(e.Name(), ".") })
 		})
 		if empty {
@@ -81,17 +81,6 @@ func (f *File) EmptyRoots() (warnings []string) {
 		}
 	}
 	return warnings
-}
-
-// Overlap returns two of the folders if they are the same or one contains the other, even through
-// links.
-func Overlap(folders []string) (one, other string, found bool) {
-	for i, at := range folders {
-		if j, _ := overlaps(at, folders[:i]); j >= 0 {
-			return folders[j], at, true
-		}
-	}
-	return "", "", false
 }
 
 // RealOf returns the real path of a folder, or the path itself if its disk does not answer.
@@ -103,12 +92,10 @@ func RealOf(folder string) string {
 // the relation in words. The index is -1 without such a folder.
 func overlaps(folder string, others []string) (index int, how string) {
 	for i, other := range others {
-		type relation struct{ in, around bool }
-		r := relation{below(folder, other), below(other, folder)}
+		in, around := realpath.Within(other, folder), realpath.Within(folder, other)
 		if realpath.Answers(folder) && realpath.Answers(other) {
-			r = relation{realpath.Inside(other, folder), realpath.Inside(folder, other)}
+			in, around = realpath.Inside(other, folder), realpath.Inside(folder, other)
 		}
-		in, around := r.in, r.around
 		switch {
 		case in && around:
 			return i, "is"
@@ -121,23 +108,17 @@ func overlaps(folder string, others []string) (index int, how string) {
 	return -1, ""
 }
 
-// below reports whether a clean path equals other or is below it.
-func below(path, other string) bool {
-	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(other, string(filepath.Separator)))
-	return ok && (rest == "" || os.IsPathSeparator(rest[0]))
-}
-
 // ownLabel matches the labels that knack gives roots by number.
 var ownLabel = lazyregexp.New(`^(dir|env|project)-[0-9]+$`)
 
 // isOwn reports whether a label belongs to one of knack's own roots, or begins the URI of a
 // built-in skill.
 func isOwn(label string) bool {
-	return label == builtin.Label || ownLabel().MatchString(label) || slices.Contains(agents.Labels(), agents.WithoutNumber(label)) || slices.Contains(BuiltinNames(), label)
+	return label == builtin.Label || ownLabel().MatchString(label) || slices.Contains(agents.Labels(), agents.WithoutNumber(label)) || slices.Contains(builtinNames(), label)
 }
 
-// BuiltinNames lists the first parts of the URIs of the built-in skills, which have no label.
-func BuiltinNames() (names []string) {
+// builtinNames lists the first parts of the URIs of the built-in skills, which have no label.
+func builtinNames() (names []string) {
 	scan, err := builtin.New().Scan(context.Background())
 	if err != nil {
 		return nil
@@ -154,26 +135,25 @@ func problemsOfRoots(c config.Config) (problems []skill.Problem) {
 	if len(c.Roots)+len(c.Sources) == 0 {
 		return nil
 	}
-	for i, s := range c.Sources {
-		if isOwn(s.Name.Text) {
-			problems = append(problems, skill.Problem{Rule: "config-value", Position: s.Name.Position, Field: fmt.Sprintf("sources[%d].name", i),
-				Message: s.Name.Text + " is one of knack's own labels", Fix: "give the source another name, for example that of its publisher"})
+	refuseOwn := func(label config.Word, field, fix string) {
+		if isOwn(label.Text) {
+			problems = append(problems, skill.Problem{Rule: "config-value", Position: label.Position, Field: field, Message: label.Text + " is one of knack's own labels", Fix: fix})
 		}
 	}
+	for i, s := range c.Sources {
+		refuseOwn(s.Name, fmt.Sprintf("sources[%d].name", i), "give the source another name, for example that of its publisher")
+	}
 	for i, r := range c.Roots {
-		if isOwn(r.Label.Text) {
-			problems = append(problems, skill.Problem{Rule: "config-value", Position: r.Label.Position, Field: fmt.Sprintf("roots[%d].label", i),
-				Message: r.Label.Text + " is one of knack's own labels", Fix: "give the root another label, for example that of its publisher"})
-		}
+		refuseOwn(r.Label, fmt.Sprintf("roots[%d].label", i), "give the root another label, for example that of its publisher")
 	}
 	if c.Access.Policy == nil {
 		return problems
 	}
-	for _, a := range c.Access.Policy.Astray(append(LabelsOf(c), BuiltinNames()...)) {
+	for _, a := range c.Access.Policy.Astray(append(LabelsOf(c), builtinNames()...)) {
 		if !a.Denies && a.Label != "" {
 			continue // the rule shows nothing, see [File.UnknownLabels]
 		}
-		message, fix := AstrayWords(a, LabelsOf(c))
+		message, fix := astrayWords(a, LabelsOf(c))
 		problems = append(problems, skill.Problem{Rule: "config-value", Position: c.Access.Positions[a.Pattern.String()], Field: "access.rules", Message: message, Fix: fix})
 	}
 	return problems
@@ -186,18 +166,18 @@ func (f *File) UnknownLabels() (warnings []string) {
 	if len(c.Roots)+len(c.Sources) == 0 || c.Access.Policy == nil {
 		return nil
 	}
-	for _, a := range c.Access.Policy.Astray(append(LabelsOf(c), BuiltinNames()...)) {
+	for _, a := range c.Access.Policy.Astray(append(LabelsOf(c), builtinNames()...)) {
 		if a.Denies || a.Label == "" {
 			continue // a problem already
 		}
-		message, fix := AstrayWords(a, LabelsOf(c))
+		message, fix := astrayWords(a, LabelsOf(c))
 		warnings = append(warnings, "line "+fmt.Sprint(c.Access.Positions[a.Pattern.String()].Line)+": "+message+": "+fix)
 	}
 	return warnings
 }
 
-// AstrayWords returns the message and the fix for a pattern that fits no root.
-func AstrayWords(a access.Astray, labels []string) (message, fix string) {
+// astrayWords returns the message and the fix for a pattern that fits no root.
+func astrayWords(a access.Astray, labels []string) (message, fix string) {
 	if a.Label == "" {
 		return "the pattern " + a.Pattern.String() + " has a * in its first part, which is the label of a root", "begin it with a label (" + strings.Join(labels, ", ") + "), or with ** for every root"
 	}
@@ -274,7 +254,7 @@ func rootsOf(f *File) (all []labelledFolder) {
 		return nil
 	}
 	for _, r := range f.Config.Roots {
-		all = append(all, labelledFolder{r.Label.Text, r.Folder(filepath.Dir(f.Path))})
+		all = append(all, labelledFolder{r.Label.Text, r.Folder(f.Dir())})
 	}
 	for _, s := range f.Config.Sources {
 		all = append(all, labelledFolder{s.Name.Text, "source " + s.From.Text})

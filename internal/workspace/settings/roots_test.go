@@ -3,7 +3,6 @@ package settings
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -30,17 +29,6 @@ func TestOverlap(t *testing.T) {
 		i, how := overlaps(filepath.Join(at, c.one), []string{filepath.Join(at, "nothing"), filepath.Join(at, c.other)})
 		if how != c.how || (i == 1) != (how != "") {
 			t.Errorf("%s %q %s, want %q", c.one, how, c.other, c.how)
-		}
-	}
-}
-
-// TestBelow checks the comparison of paths as they are written.
-func TestBelow(t *testing.T) {
-	sep := string(filepath.Separator)
-	for text, want := range map[string]bool{"/a /a": true, "/a/b /a": true, "/ab /a": false, "/a /a/b": false, "/a /": true} {
-		one, other, _ := strings.Cut(strings.ReplaceAll(text, "/", sep), " ")
-		if below(one, other) != want {
-			t.Errorf("%s: %v", text, !want)
 		}
 	}
 }

@@ -17,8 +17,8 @@ func (s *Finder) Admission(inEffect *File, cache string, log *slog.Logger) (*adm
 	f := inEffect
 	if f == nil {
 		var err error
-		if f, err = s.userFile(); err == nil && f != nil && len(f.Problems) > 0 {
-			err = f.refused()
+		if f, err = s.userFile(); err == nil {
+			err = f.Refused()
 		}
 		if err != nil {
 			if f == nil || len(f.Data) > config.MaxSize || scanKey().Match(f.Data) {
@@ -32,7 +32,7 @@ func (s *Finder) Admission(inEffect *File, cache string, log *slog.Logger) (*adm
 	}
 	scan := f.Config.Scan
 	scan.File = f.Shown
-	return admission.Open(scan, f.Approvals(), cache, log), nil
+	return admission.Open(scan, f.approvals(), cache, log), nil
 }
 
 // scanKey matches a possible key scan, in any notation.

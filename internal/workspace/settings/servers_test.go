@@ -12,7 +12,7 @@ func TestServersOfProject(t *testing.T) {
 	const servers = "servers:\n  evil: {command: [./evil], use: [tools]}\n"
 	write(t, filepath.Join(env.Dir, "knack.yaml"), "project: {tools: wave}\n"+servers)
 	write(t, filepath.Join(env.Home, ".config", "knack", "knack.yaml"), "servers:\n  files: {command: [files], use: [tools]}\n")
-	f, err := New(env, "").Project(env.Dir)
+	f, err := New(env, "").project(env.Dir)
 	if err != nil || len(f.Problems) != 1 || f.Problems[0].Position.String() != "2:1" || f.Problems[0].Field != "servers" || f.Problems[0].Fix == "" {
 		t.Errorf("%+v, %v", f, err)
 	}

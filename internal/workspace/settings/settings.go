@@ -71,7 +71,7 @@ func (s *Finder) Files(folder string) ([]*File, error) {
 		return []*File{f}, err
 	}
 	var out []*File
-	if f, err := s.Project(folder); err != nil {
+	if f, err := s.project(folder); err != nil {
 		return nil, err
 	} else if f != nil {
 		out = append(out, f)
@@ -87,9 +87,9 @@ func (s *Finder) Files(folder string) ([]*File, error) {
 	return append(out, f), err
 }
 
-// Project returns the file of the project that a folder is in, or nil. If it is also the file of
+// project returns the file of the project that a folder is in, or nil. If it is also the file of
 // --config, all of its sections apply.
-func (s *Finder) Project(folder string) (*File, error) {
+func (s *Finder) project(folder string) (*File, error) {
 	switch file := s.projectFile(folder); {
 	case file == "":
 		return nil, nil
@@ -150,9 +150,9 @@ func (s *Finder) Unread(folder string) (warnings []string) {
 // Beside returns the first fault of the file of the project that contains a folder, or nil. An
 // operator must not mistake settings without effect for settings in effect.
 func (s *Finder) Beside(folder string) error {
-	f, err := s.Project(folder)
-	if err == nil && f != nil && len(f.Problems) > 0 {
-		err = f.refused()
+	f, err := s.project(folder)
+	if err == nil {
+		err = f.Refused()
 	}
 	if e := (*Error)(nil); errors.As(err, &e) {
 		return &Error{e.Err, e.Hint + "; to serve by this file or another one, name it with --config", e.Usage}
@@ -170,10 +170,13 @@ func (s *Finder) Trusted() (*File, error) {
 	} else {
 		f, err = s.load(s.env.Absolute(s.given), s.given, ReadUserFile, config.Named)
 	}
-	if err == nil && f != nil && len(f.Problems) > 0 {
-		return nil, f.refused()
+	if err == nil {
+		err = f.Refused()
 	}
-	return f, err
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // isMissing reports whether a file, or a folder on the way to it, is not there.
@@ -198,8 +201,8 @@ func (s *Finder) userFile() (*File, error) {
 // passes the first fault to warn, and returns nil.
 func (s *Finder) WithSources(warn func(text string)) *File {
 	f, err := s.userFile()
-	if err == nil && f != nil && len(f.Problems) > 0 && config.Names(f.Data, "sources") {
-		err = f.refused()
+	if err == nil && f != nil && config.Names(f.Data, "sources") {
+		err = f.Refused()
 	}
 	if e := (*Error)(nil); errors.As(err, &e) {
 		warn("the sources of your own file are not followed: " + e.Error() + " (" + e.Hint + ")")
@@ -220,8 +223,8 @@ func (s *Finder) Check(folder string) (config.Check, error) {
 	}
 	var c config.Check
 	for _, f := range files {
-		if len(f.Problems) > 0 {
-			return c, f.refused()
+		if err := f.Refused(); err != nil {
+			return c, err
 		}
 		c = c.WithDefaults(f.Config.Check)
 	}
@@ -321,16 +324,16 @@ func (f *File) Resolve(path string) string {
 	if path = filepath.FromSlash(path); path == "" || filepath.IsAbs(path) {
 		return path
 	}
-	return filepath.Join(filepath.Dir(f.Path), path)
+	return filepath.Join(f.Dir(), path)
 }
 
 // Refused returns the first problem of the file as an error, or nil. Nothing in a file with
-// problems is used.
+// problems is used. A nil file has no problems.
 func (f *File) Refused() error {
-	if len(f.Problems) == 0 {
+	if f == nil || len(f.Problems) == 0 {
 		return nil
 	}
-	return f.refused()
+	return refusedFor(f, f.Problems)
 }
 
 // Refusal returns one line with the reason why the file of [Finder.Trusted] is refused, the fix,
@@ -359,9 +362,7 @@ func refusal(err error, effect string) string {
 	return text + "; " + effect
 }
 
-// refused returns the first problem as an error, with its position.
-func (f *File) refused() error { return refusedFor(f, f.Problems) }
-
+// refusedFor returns the first of several problems as an error, with its position.
 func refusedFor(f *File, problems []skill.Problem) error {
 	p := problems[0]
 	hint := p.Fix

@@ -27,11 +27,7 @@ func SignIn(c config.SignIn, path func(string) string, log *slog.Logger) (*openi
 	if file := c.ClientSecretFile; file != "" {
 		o.Secret = func() (string, error) { return secretIn(path(file)) }
 		if _, err := o.Secret(); err != nil {
-			hint := HintOf(err, "write into it the secret that the provider shows for this client, and nothing else")
-			if !errors.Is(err, errSecret) {
-				err = readError{err}
-			}
-			return nil, &Error{fmt.Errorf("sign-in.client-secret-file %s: %w", file, err), hint, false}
+			return nil, &Error{fmt.Errorf("sign-in.client-secret-file %s: %w", file, err), HintOf(err, "write into it the secret that the provider shows for this client, and nothing else"), false}
 		}
 	}
 	return openid.New(o)
@@ -41,9 +37,12 @@ var errSecret = errors.New("it is empty, longer than 4 KiB, or has several lines
 
 func secretIn(file string) (string, error) {
 	data, err := ReadUserFile(file)
-	secret := strings.TrimSpace(string(data))
-	if err == nil && (secret == "" || len(secret) > maxSecret || strings.ContainsAny(secret, "\r\n")) {
-		err = errSecret
+	if err != nil {
+		return "", readError{err}
 	}
-	return secret, err
+	secret := strings.TrimSpace(string(data))
+	if secret == "" || len(secret) > maxSecret || strings.ContainsAny(secret, "\r\n") {
+		return "", errSecret
+	}
+	return secret, nil
 }

@@ -16,15 +16,15 @@ func (s *Finder) Trust() (trust.Rules, error) {
 	if f == nil || err != nil {
 		return nil, err
 	}
-	p, problems := f.Trust()
+	p, problems := f.trust()
 	if len(problems) > 0 {
 		return nil, refusedFor(f, problems)
 	}
 	return p, nil
 }
 
-// Trust returns the rules of the file with their keys, and the problems with the keys.
-func (f *File) Trust() (trust.Rules, []skill.Problem) {
+// trust returns the rules of the file with their keys, and the problems with the keys.
+func (f *File) trust() (trust.Rules, []skill.Problem) {
 	var rules trust.Rules
 	var problems []skill.Problem
 	for i, t := range f.Config.Trust {
@@ -57,6 +57,6 @@ func (f *File) key(name string) (trust.Key, *trust.KeyError) {
 
 // ProblemsOfTrust returns the problems with the keys of the file's rules.
 func (f *File) ProblemsOfTrust() []skill.Problem {
-	_, problems := f.Trust()
+	_, problems := f.trust()
 	return problems
 }

@@ -79,7 +79,7 @@ func TestBadTrust(t *testing.T) {
 	}
 
 	write(t, filepath.Join(env.Dir, "knack.yaml"), "trust:\n  - {from: \"**\", keys: [a.pub]}\n")
-	p, err := New(env, "").Project(env.Dir)
+	p, err := New(env, "").project(env.Dir)
 	if err != nil || len(p.Problems) != 1 || !strings.HasPrefix(p.Problems[0].Message, "a project's file does not say which keys are trusted") || p.Problems[0].Position.String() != "1:1" {
 		t.Errorf("%+v %v", p.Problems, err)
 	}

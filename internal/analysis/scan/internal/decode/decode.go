@@ -5,6 +5,7 @@ import (
 	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,12 +32,7 @@ var decoders = sync.OnceValue(func() map[string]func(args []string, text string)
 })
 
 func hasFlag(args []string, letters, long string) bool {
-	for _, word := range args {
-		if words.IsFlag(word, letters, long) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(args, func(word string) bool { return words.IsFlag(word, letters, long) })
 }
 
 func decodeBase64(args []string, text string) (string, bool, bool) {
@@ -108,9 +104,7 @@ func decodeRev(_ []string, text string) (string, bool, bool) {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
 		letters := []rune(line)
-		for a, b := 0, len(letters)-1; a < b; a, b = a+1, b-1 {
-			letters[a], letters[b] = letters[b], letters[a]
-		}
+		slices.Reverse(letters)
 		lines[i] = string(letters)
 	}
 	return strings.Join(lines, "\n"), true, true

@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"cmp"
 	"iter"
 	"path"
 	"strings"
@@ -57,19 +58,12 @@ func (m *page) block(p passage.Part, links []link) {
 			m.Find(passage.DownloadLocked, p, at, to, "the password of "+secrets.Quote(url)+", which the block before links to: "+secrets.Quote(p.Around(at, to)))
 		}
 	}
-	if url := or(now.paste, m.before.paste); url != "" {
+	if url := cmp.Or(now.paste, m.before.paste); url != "" {
 		if at, to, ok := words.Running(p.Text); ok {
 			m.Find(passage.RunFromPaste, p, at, to, "the reader is told to "+secrets.Quote(p.Text[at:to])+", beside "+secrets.Quote(url))
 		}
 	}
 	m.before = now
-}
-
-func or(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // secretPaths records the files with credentials that a text names. It reports whether there are

@@ -16,11 +16,6 @@ type Report interface {
 	Full(id skill.RuleID, f *File) bool
 	// Fact records a fact about the skill.
 	Fact(kind Fact, value string)
-	// NotRead reports that a file could not be judged, and why.
-	NotRead(path, why string)
-	// Unjudged is like NotRead, for content that must be judged if it belongs to a script or the
-	// main file.
-	Unjudged(path, why string)
 	// TooLarge reports that a file exceeds a bound, so that not all of it was judged, and why.
 	TooLarge(path, why string)
 	// During calls judge, and returns the rules that fire during the call. enforced reports whether

@@ -106,7 +106,7 @@ type span struct{ from, at int }
 // Slice returns the bytes of the part between two offsets as a part.
 func (p Part) Slice(from, to int) Part {
 	out := Part{File: p.File, Text: p.Text[from:to], Depth: p.Depth, Nest: p.Nest}
-	if p.Anchored() {
+	if p.anchored() {
 		out.spans = p.spans
 		return out
 	}
@@ -140,12 +140,12 @@ func (p Part) Decoded(text string, at int) Part {
 	return p
 }
 
-// Anchored reports whether the whole part maps to one offset of the file; see [Part.With].
-func (p Part) Anchored() bool { return len(p.spans) == 2 && p.spans[0] == p.spans[1] }
+// anchored reports whether the whole part maps to one offset of the file; see [Part.With].
+func (p Part) anchored() bool { return len(p.spans) == 2 && p.spans[0] == p.spans[1] }
 
 // Offset returns the offset in the file of a byte of the part.
 func (p Part) Offset(at int) int {
-	if p.Anchored() {
+	if p.anchored() {
 		return p.spans[0].at
 	}
 	i := sort.Search(len(p.spans), func(i int) bool { return p.spans[i].from > at }) - 1
@@ -169,7 +169,7 @@ func (p Part) Place(from, to int) (skill.Position, int) {
 // not do: without characters that are marks, a secret would not be recognised.
 func (p Part) Around(from, to int) string {
 	lo, hi := p.Offset(from), p.Offset(max(to-1, from))+1
-	if p.Anchored() || lo >= hi {
+	if p.anchored() || lo >= hi {
 		return around(p.Text, from, to)
 	}
 	return around(p.File.Text, lo, hi)

@@ -3,6 +3,7 @@ package words
 import (
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -218,10 +219,5 @@ func unroutable(addr netip.Addr) bool {
 	if addr.IsPrivate() || addr.IsLoopback() || addr.IsUnspecified() || addr.IsMulticast() || addr.IsLinkLocalUnicast() {
 		return true
 	}
-	for _, p := range specialAddresses() {
-		if p.Contains(addr) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(specialAddresses(), func(p netip.Prefix) bool { return p.Contains(addr) })
 }

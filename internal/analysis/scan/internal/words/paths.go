@@ -57,8 +57,7 @@ func belowHome(path string) (string, bool) {
 
 // IsDotEnv reports whether a path is a .env file, which has the variables of a project (dotenv).
 func IsDotEnv(path string) bool {
-	name := path[strings.LastIndexByte(path, '/')+1:]
-	switch name {
+	switch path[strings.LastIndexByte(path, '/')+1:] {
 	case ".env", ".env.local", ".env.production", ".env.development":
 		return true
 	}
