@@ -18,25 +18,25 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Cache stores verdicts: the scan reports of sets of files, and the files that each skill had. With
+// verdictCache stores verdicts: the scan reports of sets of files, and the files that each skill had. With
 // a cache, a restarted server can decide which skills to serve before it has read a file. The cache
 // is not trusted: served files are compared with its digests while they are read.
 //
 // The file belongs to one user, one build and one set of lanes. A file that is damaged, from
 // another build, or writable by another user is ignored.
-type Cache struct {
+type verdictCache struct {
 	path, engine string
 	now          func() time.Time
 
 	mu      sync.Mutex
 	reports map[skill.Digest]*cachedReport
-	skills  map[string]Files // by place
-	days    map[string]int64 // day when a place was last seen, counted from 1970
+	skills  map[string]judgedFiles // by place
+	days    map[string]int64       // day when a place was last seen, counted from 1970
 	dirty   bool
 }
 
-// Files are the files of a skill when it was judged, with the stamp of its SKILL.md.
-type Files struct {
+// judgedFiles are the files of a skill when it was judged, with the stamp of its SKILL.md.
+type judgedFiles struct {
 	Main  skill.Stamp
 	Files []skill.File
 	Set   skill.Digest // of the files
@@ -57,10 +57,10 @@ type cachedReport struct {
 	data            string // the report as JSON
 }
 
-// NewCache returns a cache stored in a file, or only in memory if path or engine is empty. engine
+// newVerdictCache returns a cache stored in a file, or only in memory if path or engine is empty. engine
 // identifies the other inputs of a report: the build, and the lanes.
-func NewCache(path, engine string, now func() time.Time) *Cache {
-	c := &Cache{path: path, engine: engine, now: now, reports: map[skill.Digest]*cachedReport{}, skills: map[string]Files{}, days: map[string]int64{}}
+func newVerdictCache(path, engine string, now func() time.Time) *verdictCache {
+	c := &verdictCache{path: path, engine: engine, now: now, reports: map[skill.Digest]*cachedReport{}, skills: map[string]judgedFiles{}, days: map[string]int64{}}
 	if path == "" || engine == "" {
 		c.path = ""
 		return c
@@ -71,18 +71,18 @@ func NewCache(path, engine string, now func() time.Time) *Cache {
 	return c
 }
 
-func (c *Cache) today() int64 { return c.now().Unix() / (24 * 60 * 60) }
+func (c *verdictCache) today() int64 { return c.now().Unix() / (24 * 60 * 60) }
 
-// Recall returns the files that a skill had when it was last judged.
-func (c *Cache) Recall(place string) (Files, bool) {
+// recall returns the files that a skill had when it was last judged.
+func (c *verdictCache) recall(place string) (judgedFiles, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f, ok := c.skills[place]
 	return f, ok
 }
 
-// Remember stores the files of a judged skill.
-func (c *Cache) Remember(place string, f Files) {
+// remember stores the files of a judged skill.
+func (c *verdictCache) remember(place string, f judgedFiles) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if today := c.today(); c.days[place] != today {
@@ -95,14 +95,14 @@ func (c *Cache) Remember(place string, f Files) {
 }
 
 // report returns the report about a set of files, or nil.
-func (c *Cache) report(set skill.Digest) *cachedReport {
+func (c *verdictCache) report(set skill.Digest) *cachedReport {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.reports[set]
 }
 
 // keep stores a report.
-func (c *Cache) keep(set skill.Digest, r *scan.Report) error {
+func (c *verdictCache) keep(set skill.Digest, r *scan.Report) error {
 	data, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -134,8 +134,8 @@ func (k *cachedReport) report() *scan.Report {
 	return r
 }
 
-// Save writes the file, if anything has changed.
-func (c *Cache) Save() error {
+// save writes the file, if anything has changed.
+func (c *verdictCache) save() error {
 	c.mu.Lock()
 	if !c.dirty || c.path == "" {
 		c.mu.Unlock()
@@ -163,7 +163,7 @@ const magic = "knack verdicts 3\n"
 
 // append encodes the file: the engine, then reports and skills, then the checksum of all of it. The
 // caller holds mu.
-func (c *Cache) append(b []byte) []byte {
+func (c *verdictCache) append(b []byte) []byte {
 	c.prune()
 	b = append(b, magic...)
 	b = appendText(b, c.engine)
@@ -195,9 +195,9 @@ func (c *Cache) append(b []byte) []byte {
 
 // prune drops skills that were not seen for keepDays, and reports without a skill. The caller holds
 // mu.
-func (c *Cache) prune() {
+func (c *verdictCache) prune() {
 	oldest := c.today() - keepDays
-	maps.DeleteFunc(c.skills, func(place string, _ Files) bool { return c.days[place] < oldest })
+	maps.DeleteFunc(c.skills, func(place string, _ judgedFiles) bool { return c.days[place] < oldest })
 	maps.DeleteFunc(c.days, func(place string, _ int64) bool { _, ok := c.skills[place]; return !ok })
 	used := map[skill.Digest]bool{}
 	for _, f := range c.skills {
@@ -219,7 +219,7 @@ func appendStamp(b []byte, s skill.Stamp) []byte {
 }
 
 // parse loads a file, if it is intact and from this engine.
-func (c *Cache) parse(data []byte) {
+func (c *verdictCache) parse(data []byte) {
 	n := len(data) - crc32.Size
 	if n < 0 || sumOf(data[:n]) != binary.LittleEndian.Uint32(data[n:]) || !bytes.HasPrefix(data, []byte(magic)) {
 		return
@@ -236,7 +236,7 @@ func (c *Cache) parse(data []byte) {
 	}
 	for range r.count() {
 		place, day := r.text(), r.varint()
-		f := Files{Main: r.stamp(), Set: r.digest()}
+		f := judgedFiles{Main: r.stamp(), Set: r.digest()}
 		f.Files = make([]skill.File, r.count())
 		for i := range f.Files {
 			f.Files[i] = skill.File{Path: r.text(), Size: r.varint(), Digest: r.digest(), Stamp: r.stamp()}

@@ -32,7 +32,7 @@ type Options struct {
 	Approvals Approvals        // nil approves nothing
 	Log       *slog.Logger     // logs each skill with findings, once; nil discards them
 	Now       func() time.Time // time.Now
-	Cache     *Cache           // nil means one in memory
+	Cache     *verdictCache    // nil means one in memory
 }
 
 // Controller decides by an operator's policy which skills are served, and scans them.
@@ -89,7 +89,7 @@ func New(o Options) *Controller {
 		o.Now = time.Now
 	}
 	if o.Cache == nil {
-		o.Cache = NewCache("", "", o.Now)
+		o.Cache = newVerdictCache("", "", o.Now)
 	}
 	return &Controller{o: o, last: map[skillPlace]Verdict{}}
 }
@@ -140,7 +140,7 @@ func (ctl *Controller) Decider(whole bool) *policy.Decider {
 // in an earlier run.
 func (ctl *Controller) rule(ctx context.Context, c *policy.Candidate, whole bool) policy.Ruling {
 	at := placeOf(&c.Root, c.Path).key()
-	if was, ok := ctl.o.Cache.Recall(at); ok && c.First && !whole && c.Recall(was.Main, was.Files, was.Set) {
+	if was, ok := ctl.o.Cache.recall(at); ok && c.First && !whole && c.Recall(was.Main, was.Files, was.Set) {
 		if held, ok := ctl.decide(c); ok {
 			return ruling(c, held, true)
 		}
@@ -154,7 +154,7 @@ func (ctl *Controller) rule(ctx context.Context, c *policy.Candidate, whole bool
 	case !ok:
 		held = pending(c.Name)
 	case c.Err == nil && c.Stable():
-		ctl.o.Cache.Remember(at, Files{c.Stamp, c.Files, c.Set})
+		ctl.o.Cache.remember(at, judgedFiles{c.Stamp, c.Files, c.Set})
 	}
 	return ruling(c, held, false)
 }
@@ -218,7 +218,7 @@ func (ctl *Controller) Save() {
 	if ctl == nil {
 		return
 	}
-	if err := ctl.o.Cache.Save(); err != nil {
+	if err := ctl.o.Cache.save(); err != nil {
 		ctl.o.Log.Info("verdicts are not kept for the next start", "reason", err.Error())
 	}
 }

@@ -123,16 +123,16 @@ func TestCache(t *testing.T) {
 	now := time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	stamp := skill.Stamp{Size: 3, MTime: 1 << 60, CTime: -1, Dev: 1 << 63, Inode: 7}
-	files := Files{Main: stamp, Set: skill.DigestOf([]byte("set")), Files: []skill.File{{Path: "SKILL.md", Size: 3, Digest: skill.DigestOf([]byte("pdf")), Stamp: stamp}}}
-	c := NewCache(path, "v1", clock)
-	c.Remember("acme\x00pdf", files)
+	files := judgedFiles{Main: stamp, Set: skill.DigestOf([]byte("set")), Files: []skill.File{{Path: "SKILL.md", Size: 3, Digest: skill.DigestOf([]byte("pdf")), Stamp: stamp}}}
+	c := newVerdictCache(path, "v1", clock)
+	c.remember("acme\x00pdf", files)
 	ok(t, c.keep(files.Set, &scan.Report{Enforce: 1, Review: 2, Unread: true, Findings: []scan.Finding{{Rule: "b", File: "a.sh"}, {Rule: "a"}, {Rule: "b"}}}))
 	ok(t, c.keep(skill.DigestOf([]byte("of no skill")), &scan.Report{}))
-	ok(t, c.Save())
+	ok(t, c.save())
 	whole, err := os.ReadFile(path)
 	ok(t, err)
-	again := NewCache(path, "v1", clock)
-	got, known := again.Recall("acme\x00pdf")
+	again := newVerdictCache(path, "v1", clock)
+	got, known := again.recall("acme\x00pdf")
 	if !known || got.Main != files.Main || got.Set != files.Set || len(got.Files) != 1 || got.Files[0] != files.Files[0] {
 		t.Errorf("recalled %v %+v", known, got)
 	}
@@ -142,57 +142,57 @@ func TestCache(t *testing.T) {
 	if again.report(skill.DigestOf([]byte("of no skill"))) != nil {
 		t.Error("a report of no skill is kept on the disk")
 	}
-	empty := func(when string, c *Cache) {
+	empty := func(when string, c *verdictCache) {
 		t.Helper()
 		if len(c.skills)+len(c.reports)+len(c.days) > 0 {
 			t.Errorf("%s: %d skills and %d reports are known", when, len(c.skills), len(c.reports))
 		}
 	}
-	empty("another build", NewCache(path, "v2", clock))
-	empty("no build", NewCache(path, "", clock))
+	empty("another build", newVerdictCache(path, "v2", clock))
+	empty("no build", newVerdictCache(path, "", clock))
 	for n := range whole {
 		ok(t, os.WriteFile(path, whole[:n], 0o600))
-		empty("cut short", NewCache(path, "v1", clock))
+		empty("cut short", newVerdictCache(path, "v1", clock))
 		damaged := bytes.Clone(whole)
 		damaged[n] ^= 0x10
 		ok(t, os.WriteFile(path, damaged, 0o600))
-		empty("damaged", NewCache(path, "v1", clock))
+		empty("damaged", newVerdictCache(path, "v1", clock))
 	}
 	ok(t, os.WriteFile(path, whole, 0o600))
 	if runtime.GOOS != "windows" {
 		for _, mode := range []fs.FileMode{0o620, 0o602} {
 			ok(t, os.Chmod(path, mode))
-			empty("written by another user", NewCache(path, "v1", clock))
+			empty("written by another user", newVerdictCache(path, "v1", clock))
 		}
 		ok(t, os.Chmod(path, 0o644))
 		if os.Chown(path, 12345, -1) == nil {
-			empty("of another user", NewCache(path, "v1", clock))
+			empty("of another user", newVerdictCache(path, "v1", clock))
 			ok(t, os.Chown(path, os.Geteuid(), -1))
 		}
-		if len(NewCache(path, "v1", clock).skills) != 1 {
+		if len(newVerdictCache(path, "v1", clock).skills) != 1 {
 			t.Error("a file that all may read is not read")
 		}
 	}
 	now = now.AddDate(0, 0, keepDays+1)
-	late := NewCache(path, "v1", clock)
-	late.Remember("acme\x00doc", files)
-	ok(t, late.Save())
-	if _, known := NewCache(path, "v1", clock).Recall("acme\x00pdf"); known {
+	late := newVerdictCache(path, "v1", clock)
+	late.remember("acme\x00doc", files)
+	ok(t, late.save())
+	if _, known := newVerdictCache(path, "v1", clock).recall("acme\x00pdf"); known {
 		t.Error("a skill that was not seen for a month is kept")
 	}
 }
 
 // FuzzCache checks that any file with a valid checksum is loaded whole or not at all.
 func FuzzCache(f *testing.F) {
-	c := NewCache("", "v1", time.Now)
-	c.Remember("a", Files{Files: []skill.File{{Path: "SKILL.md"}}})
+	c := newVerdictCache("", "v1", time.Now)
+	c.remember("a", judgedFiles{Files: []skill.File{{Path: "SKILL.md"}}})
 	data := c.append(nil)
 	f.Add(data[len(magic) : len(data)-4])
 	f.Fuzz(func(t *testing.T, data []byte) {
 		b := append([]byte(magic), data...)
-		c := NewCache("", "v1", func() time.Time { return time.Unix(0, 0) })
+		c := newVerdictCache("", "v1", func() time.Time { return time.Unix(0, 0) })
 		c.parse(binary.LittleEndian.AppendUint32(b, sumOf(b)))
-		again := NewCache("", "", c.now)
+		again := newVerdictCache("", "", c.now)
 		again.engine = c.engine
 		again.parse(c.append(nil))
 		if len(again.skills) != len(c.skills) || len(again.reports) != len(c.reports) {
@@ -370,7 +370,7 @@ func TestRemembered(t *testing.T) {
 	})
 	old := m.Files["doc/SKILL.md"].ModTime
 	m.Put("new/SKILL.md", skilltest.Document("new", "d")) // too new for its stamp to prove its contents
-	cache := NewCache("", "", time.Now)
+	cache := newVerdictCache("", "", time.Now)
 	run := func(scan Config) map[string]*catalog.Entry {
 		t.Helper()
 		c := catalog.New([]catalog.Source{policy.Guarded(loading{m}, New(Options{Config: scan, Cache: cache}).Decider(false))}, catalog.Options{})

@@ -24,7 +24,7 @@ func Open(config Config, approved, cache string, log *slog.Logger) *Controller {
 		if cache != "" {
 			cache = filepath.Join(cache, "verdicts")
 		}
-		o.Cache = NewCache(cache, engine(buildinfo.ID(), config), time.Now)
+		o.Cache = newVerdictCache(cache, engine(buildinfo.ID(), config), time.Now)
 	}
 	return New(o)
 }

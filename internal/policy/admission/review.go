@@ -62,7 +62,7 @@ func (ctl *Controller) reviewAll(ctx context.Context, v catalog.View, large map[
 		}
 		c := &policy.Candidate{Skill: now.Skill, Root: *e.Root, Files: files, Set: skill.SetOf(files), Err: err}
 		if err == nil {
-			ctl.o.Cache.Remember(at.key(), Files{Files: files, Set: c.Set})
+			ctl.o.Cache.remember(at.key(), judgedFiles{Files: files, Set: c.Set})
 		}
 		if err == nil && ctl.o.Cache.report(c.Set) == nil {
 			_ = ctl.scan(ctx, c) // a skill that changes meanwhile is judged in the next round

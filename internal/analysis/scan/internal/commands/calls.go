@@ -152,7 +152,7 @@ func (c *codeReader) starts(i int, name string, args [][2]int) {
 			v.stream = false
 			if v.text != "" || v.decoder != "" || len(v.fetched) > 0 {
 				c.socketShell(i, []value{v}, c.linked(args))
-				c.shellText(v, i, name)
+				c.runs(v, c.placeOf(i), name)
 			}
 			return
 		}
@@ -160,11 +160,6 @@ func (c *codeReader) starts(i int, name string, args [][2]int) {
 	}
 	c.socketShell(i, words, c.linked(args))
 	c.words(words)
-}
-
-// shellText judges a string that a call passes to a shell.
-func (c *codeReader) shellText(v value, i int, name string) {
-	c.runsCode(v, c.placeOf(i), name, langShell)
 }
 
 // words judges a program with its arguments.
@@ -356,8 +351,6 @@ func (c *codeReader) result(n, depth int) value {
 		return value{text: "\x00" + l, known: true}
 	case passingCalls.Has(l) || l == "Function":
 		return arg(0)
-	case name == "__import__" || name == "require":
-		return value{}
 	}
 	return value{}
 }

@@ -90,7 +90,7 @@ func (c *codeReader) token(i int) {
 		}
 		c.call(i, c.dotted(i))
 	case t.Kind == lexer.Name && t.Text == "$" && !c.python && i+1 < len(c.tokens) && c.tokens[i+1].Kind == lexer.String:
-		c.shellText(c.literal(c.tokens[i+1]), i, "$") // $`…` of zx and Bun
+		c.runs(c.literal(c.tokens[i+1]), c.placeOf(i), "$") // $`…` of zx and Bun
 	case t.Kind == lexer.Name && c.isMark(i+1, "=") && !c.isMark(i+2, "=") && !c.isMark(i-1, "."):
 		if !c.minified && c.room(len(c.vars)) {
 			c.renames(i)

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
@@ -23,12 +24,7 @@ var lineStems = []string{"powershell", "pwsh", "iex", "invoke-expression", "scri
 func (s *Analyzer) Lines(p passage.Part) {
 	low := strings.ToLower(p.Text)
 	stem := func(text string) bool {
-		for _, word := range lineStems {
-			if strings.Contains(text, word) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(lineStems, func(word string) bool { return strings.Contains(text, word) })
 	}
 	if len(low) != len(p.Text) || !stem(low) {
 		return

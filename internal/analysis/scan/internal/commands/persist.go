@@ -102,9 +102,7 @@ func (r *shellReader) persists(name string, args []value) {
 			}
 		}
 	}
-	if name == "sed" && flag(rest, "i", "in-place") || name == "chmod" || name == "truncate" {
-		if name != "chmod" && len(rest) > 0 {
-			r.writes(rest[len(rest)-1])
-		}
+	if (name == "sed" && flag(rest, "i", "in-place") || name == "truncate") && len(rest) > 0 {
+		r.writes(rest[len(rest)-1])
 	}
 }

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -296,11 +297,7 @@ func (r *shellReader) runsDecoded(v, place value, by string, language lang) {
 	if r.inMarkdown() && !readable {
 		return
 	}
-	decoder := v.decoder
-	if decoder == "" {
-		decoder = "the shell"
-	}
-	find, message := r.s.Find, "what "+decoder+" decodes is run by "+secrets.Quote(by)
+	find, message := r.s.Find, "what "+cmp.Or(v.decoder, "the shell")+" decodes is run by "+secrets.Quote(by)
 	var notes []string
 	if readable {
 		examples, others := r.of.examples, r.of.others

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -38,9 +39,7 @@ func (v value) merge(o value) value {
 			v.fetched = append(slices.Clip(v.fetched), u)
 		}
 	}
-	if v.decoder == "" {
-		v.decoder = o.decoder
-	}
+	v.decoder = cmp.Or(v.decoder, o.decoder)
 	if v.secret == "" || v.mild && o.secret != "" {
 		v.secret, v.mild = o.secret, o.mild
 	}
