@@ -14,6 +14,7 @@ var outside = map[string][]string{
 	"github.com/fsnotify/fsnotify":           {"source/dir/internal/watch"},
 	"github.com/tailscale/hujson":            {"internal/clientconfig"},
 	"github.com/pelletier/go-toml/v2":        {"internal/clientconfig"},
+	"github.com/google/go-cmp":               {"internal/test/difftest"},
 	"github.com/aymanbagabas/go-udiff":       {"internal/base/diff"},
 	"github.com/spf13/cobra":                 {"internal/cli/approvecmd", "internal/cli", "internal/cli/command", "internal/cli/help", "internal/cli/distcmd", "internal/cli/chatcmd", "internal/cli/evalcmd", "internal/cli/selection"},
 	"github.com/spf13/pflag":                 {"internal/cli", "internal/cli/help"}, // of cobra

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -108,7 +109,7 @@ func TestReadsOfRootAreBounded(t *testing.T) {
 	for _, l := range append(leave[1:], l) {
 		l()
 	}
-	diffs(t, "slots", g.reads.Keys(), 0)
+	difftest.Same(t, g.reads.Keys(), 0, "slots")
 }
 
 // TestAwaitPanics checks that a panic of the work reaches the caller, which can recover it and log
@@ -119,7 +120,7 @@ func TestAwaitPanics(t *testing.T) {
 		if p := fmt.Sprint(recover()); !strings.HasPrefix(p, "CANARY\n") || !strings.Contains(p, "catalog.faulty(") {
 			t.Errorf("the panic is lost: %s", p)
 		}
-		diffs(t, "slots", v.catalog.reads.Keys(), 0)
+		difftest.Same(t, v.catalog.reads.Keys(), 0, "slots")
 	}()
 	_, _ = Await(t.Context(), v, v.Named("x"), faulty)
 }
@@ -215,6 +216,6 @@ func TestManifestOfSilentDisk(t *testing.T) {
 				t.Errorf("%s in the end: %v after %v", name, err, took)
 			}
 		}
-		diffs(t, "slots", v.catalog.reads.Keys(), 0)
+		difftest.Same(t, v.catalog.reads.Keys(), 0, "slots")
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -29,8 +30,8 @@ func TestShallowest(t *testing.T) {
 			t.Errorf("in the folder %s is %s", e.Folder(), in.Place())
 		}
 	}
-	diffs(t, "precedence", said(v.Precedence())[:2], []string{"available create skill://a/create/SKILL.md", "available level skill://a/a/level/SKILL.md"})
-	diffs(t, "listed", said(v.Listed)[:2], []string{"available create skill://a/create/SKILL.md", "available deploy skill://a/skills/deploy/SKILL.md"})
+	difftest.Same(t, said(v.Precedence())[:2], []string{"available create skill://a/create/SKILL.md", "available level skill://a/a/level/SKILL.md"}, "precedence")
+	difftest.Same(t, said(v.Listed)[:2], []string{"available create skill://a/create/SKILL.md", "available deploy skill://a/skills/deploy/SKILL.md"}, "listed")
 }
 
 func TestNamed(t *testing.T) {
@@ -74,19 +75,19 @@ func TestURIs(t *testing.T) {
 			}
 		}
 	}
-	diffs(t, "bases", got, map[string]string{
+	difftest.Same(t, got, map[string]string{
 		".dir-1/SKILL.md": "whole", ".dir-1/plain/SKILL.md": "plain", ".dir-1/folder/SKILL.md": "renamed", ".dir-1/deep/er/SKILL.md": "deep/other", ".dir-1/odd/SKILL.md": "odd",
 		".dir-1/c1/SKILL.md": "same", ".dir-1/c2/SKILL.md": "c2", ".dir-1/claims/SKILL.md": "claims", ".dir-1/claims-group/SKILL.md": "claims-group",
 		".dir-1/nest/SKILL.md": "nest", ".dir-1/nest/in/SKILL.md": "nest/inner", ".dir-1/nest/in2/SKILL.md": "nest/in2", ".dir-1/engage/SKILL.md": "engage",
-		".dir-1/engage2/SKILL.md": "engage2", ".dir-1/skipped/SKILL.md": "", ".user/plain/SKILL.md": "user/plain", ".builtin/engage/SKILL.md": "builtin/engage"})
+		".dir-1/engage2/SKILL.md": "engage2", ".dir-1/skipped/SKILL.md": "", ".user/plain/SKILL.md": "user/plain", ".builtin/engage/SKILL.md": "builtin/engage"}, "bases")
 }
 
 // TestNameClaimsFolder checks that a skill's URI has the folder's name instead of the skill's, if
 // at the path with the skill's name is another skill's folder, or a folder that contains one.
 func TestNameClaimsFolder(t *testing.T) {
 	v := view(t, catalogOf(t, source("r", "a/SKILL.md", text("z", "claims z"), "b/SKILL.md", text("group", "claims a group"), "z/SKILL.md", text("zz", "renamed itself"), "group/in/SKILL.md", text("in", "i"), "broken/SKILL.md", "nothing", "c/SKILL.md", text("broken", "claims a skipped one"))))
-	diffs(t, "entries", said(v.Listed), []string{
-		"available broken skill://r/c/SKILL.md", "available group skill://r/b/SKILL.md", "available in skill://r/group/in/SKILL.md", "available z skill://r/a/SKILL.md", "available zz skill://r/zz/SKILL.md"})
+	difftest.Same(t, said(v.Listed), []string{
+		"available broken skill://r/c/SKILL.md", "available group skill://r/b/SKILL.md", "available in skill://r/group/in/SKILL.md", "available z skill://r/a/SKILL.md", "available zz skill://r/zz/SKILL.md"}, "entries")
 }
 
 // TestUnspeakableFolder checks that a skill is served under a valid URI even if the path of its
@@ -95,7 +96,7 @@ func TestUnspeakableFolder(t *testing.T) {
 	c := catalogOf(t, source("r", "a\\b/in/SKILL.md", text("in", "d"), "a~b/in/SKILL.md", text("other", "d"), "w%2fx/SKILL.md", text("W", "d"),
 		"C:/SKILL.md", text("c", "d"), "ok/SKILL.md", text("ok", "d"), "q\\r/s/SKILL.md", text("t", "d"), "%2e%2e/SKILL.md", text("Up", "d")))
 	v := view(t, c)
-	diffs(t, "skipped", said(v.Skipped), []string(nil))
+	difftest.Same(t, said(v.Skipped), []string(nil), "skipped")
 	got := map[string]string{}
 	for _, e := range v.Entries {
 		got[e.Path] = e.URI().String()
@@ -103,13 +104,13 @@ func TestUnspeakableFolder(t *testing.T) {
 			t.Errorf("%s leads to %v, %s", e.URI(), at, file)
 		}
 	}
-	diffs(t, "URIs", got, map[string]string{
+	difftest.Same(t, got, map[string]string{
 		"a\\b/in": "skill://r/a~b/in/SKILL.md", "a~b/in": "skill://r/a~b/other/SKILL.md", "w%2fx": "skill://r/w~2fx/SKILL.md", "C:": "skill://r/c/SKILL.md",
 		"ok": "skill://r/ok/SKILL.md", "q\\r/s": "skill://r/q~r/t/SKILL.md", "%2e%2e": "skill://r/~2e~2e/SKILL.md",
-	})
+	}, "URIs")
 	news := told(c)
 	refresh(t, c)
-	diffs(t, "news of an unchanged catalogue", *news, []string(nil))
+	difftest.Same(t, *news, []string(nil), "news of an unchanged catalogue")
 }
 
 func names(entries []*Entry) (out []string) {
@@ -124,11 +125,11 @@ func TestNear(t *testing.T) {
 	for asked, want := range map[string][]string{
 		"got": {"git"}, "igt": {"git"}, "git": {"git", "gist"}, "deplyo": {"deploy"}, "DEPLOI": {"deploy"}, "dep": {"deploy", "deploy-to-prod"}, "deploy-to-prd": {"deploy-to-prod"}, "x": nil, "": nil, "术": nil, "something-else": nil, "gi": nil,
 	} {
-		diffs(t, asked, names(v.Near(asked, 5)), want)
+		difftest.Same(t, names(v.Near(asked, 5)), want, asked)
 	}
-	diffs(t, "at most one", names(v.Near("git", 1)), []string{"git"})
+	difftest.Same(t, names(v.Near("git", 1)), []string{"git"}, "at most one")
 	for asked, want := range map[string][]string{"broken-one": {"broken-one"}, "Broken-On": {"broken-one"}, "other-name": {"broken-one"}, "git": nil} {
-		diffs(t, asked, names(v.SkippedNear(asked, 5)), want)
+		difftest.Same(t, names(v.SkippedNear(asked, 5)), want, asked)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -75,7 +76,7 @@ func TestFilterIsAsIfTheRestWereNot(t *testing.T) {
 		"near":         func(v View) []*Entry { return v.Near("deploi", 9) },
 		"skipped near": func(v View) []*Entry { return v.SkippedNear("secret-broken", 9) },
 	} {
-		diffs(t, what, said(list(got)), said(list(want)))
+		difftest.Same(t, said(list(got)), said(list(want)), what)
 	}
 	if said := said(got.Entries); len(said) != 6 || said[3] != "available deploy skill://b/deploy/SKILL.md" {
 		t.Errorf("the expectation itself is off: %q", said)
@@ -86,7 +87,7 @@ func TestFilterIsAsIfTheRestWereNot(t *testing.T) {
 		}
 		return all
 	}
-	diffs(t, "roots", counts(got), counts(want))
+	difftest.Same(t, counts(got), counts(want), "roots")
 
 	for _, e := range view(t, all).Entries {
 		hidden := strings.Contains(e.Path, "secret")
@@ -122,8 +123,8 @@ func TestFilterHidesWhatLiesAroundTheHidden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	diffs(t, "entries", said(v.Entries), []string{
-		"available other skill://a/out/other/SKILL.md", "available deep skill://a/out/secret/deep/SKILL.md", "available beside skill://b/beside/SKILL.md"})
+	difftest.Same(t, said(v.Entries), []string{
+		"available other skill://a/out/other/SKILL.md", "available deep skill://a/out/secret/deep/SKILL.md", "available beside skill://b/beside/SKILL.md"}, "entries")
 	uri, err := skill.ParseURI("skill://a/out/secret/SKILL.md")
 	if err != nil {
 		t.Fatal(err)
@@ -247,7 +248,7 @@ func TestFilterShowsBlocked(t *testing.T) {
 				got = append(got, path)
 			}
 		}
-		diffs(t, "blocked", got, want)
+		difftest.Same(t, got, want, "blocked")
 		if named := v.BlockedNamed("secret"); (named != nil) != slices.Contains(want, "secret/SKILL.md") {
 			t.Errorf("by name: %v", named)
 		}

@@ -14,8 +14,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -200,13 +198,6 @@ func said(entries []*Entry) []string {
 		out = append(out, strings.TrimSpace(fmt.Sprintf("%s %s %s", e.Status, e.Name, e.URI())))
 	}
 	return out
-}
-
-func diffs(t testing.TB, what string, got, want any) {
-	t.Helper()
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", what, d)
-	}
 }
 
 // told records the changes that a catalogue delivers to its subscribers.

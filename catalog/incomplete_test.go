@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/knack-dev/knack/internal/test/difftest"
 )
 
 // TestIncomplete checks that a view reports whether it is complete. A list is incomplete
@@ -38,7 +40,7 @@ func TestIncomplete(t *testing.T) {
 						t.Errorf("%s: the error is no ErrLate", what)
 					}
 				}
-				diffs(t, what+", "+got.of, text, got.want)
+				difftest.Same(t, text, got.want, what+", "+got.of)
 			}
 			narrow, err := c.View(WithFilter(t.Context(), filter))
 			if err != nil || (narrow.Incomplete() != nil) != (list != "") || (narrow.Unsure() != nil) != (name != "") {
@@ -84,7 +86,7 @@ func TestIncompleteSays(t *testing.T) {
 		"a folder of skills does not answer in time":                                 {skills: 7},
 		"skills of a, b cannot be looked up, since the disk does not answer in time": {skills: 7, roots: []string{"a", "b"}},
 	} {
-		diffs(t, "the state", i.State(), want)
+		difftest.Same(t, i.State(), want, "the state")
 	}
 }
 

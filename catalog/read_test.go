@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -116,8 +117,8 @@ func TestSlowRefreshDoesNotGoBack(t *testing.T) {
 	}
 	close(g.gate.pass)
 	<-ended
-	diffs(t, "entries", said(view(t, c).Entries), []string{"available x skill://a/x/SKILL.md", "available z skill://a/z/SKILL.md"})
-	diffs(t, "description", view(t, c).Named("x").Description, "two")
+	difftest.Same(t, said(view(t, c).Entries), []string{"available x skill://a/x/SKILL.md", "available z skill://a/z/SKILL.md"}, "entries")
+	difftest.Same(t, view(t, c).Named("x").Description, "two", "description")
 }
 
 // TestReadersDuringChanges lets 100 readers load skills by name while these are added, changed,

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
 )
@@ -44,7 +45,7 @@ func TestRefreshReadsOnlyWhatChanged(t *testing.T) {
 		a.write("new/SKILL.md", text("new", "n"))
 		a.remove("x/SKILL.md")
 		opened("one new, one gone, one young", 2)
-		diffs(t, "news", *news, []string{"v2 listing=true *y", "v3 listing=true +new -x"})
+		difftest.Same(t, *news, []string{"v2 listing=true *y", "v3 listing=true +new -x"}, "news")
 	})
 }
 
@@ -58,7 +59,7 @@ func TestRacyStamp(t *testing.T) {
 		c := catalogOf(t, a)
 		a.set(func() { a.files["x/SKILL.md"] = &fstest.MapFile{Data: []byte(text("x", "two")), ModTime: now} })
 		refresh(t, c)
-		diffs(t, "description", view(t, c).Named("x").Description, "two")
+		difftest.Same(t, view(t, c).Named("x").Description, "two", "description")
 	})
 }
 
@@ -70,7 +71,7 @@ func TestFailingSource(t *testing.T) {
 	b.write("y/SKILL.md", text("y", "two"))
 	refresh(t, c)
 	v := view(t, c)
-	diffs(t, "while it fails", said(v.Listed), []string{"available x skill://a/x/SKILL.md", "available y skill://b/y/SKILL.md"})
+	difftest.Same(t, said(v.Listed), []string{"available x skill://a/x/SKILL.md", "available y skill://b/y/SKILL.md"}, "while it fails")
 	if !errors.Is(v.Roots[0].Err, errDisk) || v.Roots[1].Err != nil {
 		t.Errorf("roots: %+v", v.Roots)
 	}
@@ -89,7 +90,7 @@ func TestFailingSource(t *testing.T) {
 	if view(t, c).Named("x") == nil {
 		t.Error("a root that came back has no skills")
 	}
-	diffs(t, "news", *news, []string{"v2 listing=true *y", "v4 listing=true -x", "v5 listing=true +x"})
+	difftest.Same(t, *news, []string{"v2 listing=true *y", "v4 listing=true -x", "v5 listing=true +x"}, "news")
 }
 
 // TestOtherRootSameLabel checks that a failing root does not keep the last good skills of
@@ -145,8 +146,8 @@ func TestDiff(t *testing.T) {
 	step(func() { a.remove("x/SKILL.md"); a.write("x/skill.md", text("x", "one")) })    // spelt otherwise
 	step(func() { a.remove("y/SKILL.md"); a.write("why/SKILL.md", text("y", "ours")) }) // the folder renamed
 	step(func() { c.SetSources([]Source{b}) })
-	diffs(t, "news", *news, []string{
-		"v2 listing=true +y *y", "v3 listing=false *y", "v4 listing=false *x", "v5 listing=true *x", "v6 listing=true *x", "v7 listing=false +why -y", "v8 listing=true -why -x *y"})
+	difftest.Same(t, *news, []string{
+		"v2 listing=true +y *y", "v3 listing=false *y", "v4 listing=false *x", "v5 listing=true *x", "v6 listing=true *x", "v7 listing=false +why -y", "v8 listing=true -why -x *y"}, "news")
 }
 
 // TestSubscriberMayAct checks that a subscriber may take a view, read and set sources, and
@@ -179,7 +180,7 @@ func TestSubscriberMayAct(t *testing.T) {
 	case <-time.After(slowDay):
 		t.Fatal("a subscriber that reads waits for ever")
 	}
-	diffs(t, "seen", seen, []string{"v2 true <nil>", "v3 true <nil>"})
+	difftest.Same(t, seen, []string{"v2 true <nil>", "v3 true <nil>"}, "seen")
 	cancel()
 	a.write("x/SKILL.md", text("x", "four"))
 	refresh(t, c)
@@ -295,7 +296,7 @@ func TestErrorOfMissingRootChanges(t *testing.T) {
 func TestFileGoneBeforeItIsRead(t *testing.T) {
 	a := source("a", "x/SKILL.md", text("x", "one"), "y/SKILL.md", text("y", "one"))
 	c := catalogOf(t, late{a, "x/SKILL.md"})
-	diffs(t, "entries", said(view(t, c).Entries), []string{"available y skill://a/y/SKILL.md"})
+	difftest.Same(t, said(view(t, c).Entries), []string{"available y skill://a/y/SKILL.md"}, "entries")
 }
 
 // late is a source that loses a file right after the scan.
@@ -335,7 +336,7 @@ func TestDiffServed(t *testing.T) {
 		refresh(t, c)
 	}
 	// In the fourth step only the old state is served.
-	diffs(t, "served", served, []bool{false, true, true, true, false, false, true})
+	difftest.Same(t, served, []bool{false, true, true, true, false, false, true}, "served")
 }
 
 // TestUncomparableSource checks that a source may be of any type, even one that is not
@@ -351,7 +352,7 @@ func TestUncomparableSource(t *testing.T) {
 	waitFor(t, "it is watched", func() bool { a.mu.Lock(); defer a.mu.Unlock(); return a.poke != nil })
 	c.SetSources([]Source{s})
 	refresh(t, c)
-	diffs(t, "entries", said(view(t, c).Entries), []string{"available x skill://a/x/SKILL.md"})
+	difftest.Same(t, said(view(t, c).Entries), []string{"available x skill://a/x/SKILL.md"}, "entries")
 	if got, _ := view(t, c).FoldersNow(ctx, func(string) bool { return true }); got != nil {
 		t.Errorf("it cannot tell its folders, and has %v", got)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
 )
@@ -60,8 +61,8 @@ func TestSearchHides(t *testing.T) {
 		"":       {{"git", "other"}, {"git", "kept", "kept2", "other"}},
 		"bad":    {nil, nil},
 	} {
-		diffs(t, query+" for models", foundBy(t, v, Query{Text: query}), want[0])
-		diffs(t, query+" for people", foundBy(t, v, Query{Text: query, People: true}), want[1])
+		difftest.Same(t, foundBy(t, v, Query{Text: query}), want[0], query+" for models")
+		difftest.Same(t, foundBy(t, v, Query{Text: query, People: true}), want[1], query+" for people")
 	}
 }
 
@@ -94,11 +95,11 @@ func searchBlocked(t *testing.T, patience time.Duration) {
 		default:
 		}
 		open()
-		diffs(t, "when it answers", foundBy(t, v, Query{Text: "rebasing"}), []string{"git", "hg"})
+		difftest.Same(t, foundBy(t, v, Query{Text: "rebasing"}), []string{"git", "hg"}, "when it answers")
 		return
 	}
-	diffs(t, "all but the text", foundBy(t, v, Query{Text: "commits"}), []string{"hg", "git"})
-	diffs(t, "of the disk that answers", foundBy(t, v, Query{Text: "rebasing"}), []string{"hg"})
+	difftest.Same(t, foundBy(t, v, Query{Text: "commits"}), []string{"hg", "git"}, "all but the text")
+	difftest.Same(t, foundBy(t, v, Query{Text: "rebasing"}), []string{"hg"}, "of the disk that answers")
 	open()
 	waitFor(t, "the headings are read", func() bool { return len(foundBy(t, v, Query{Text: "rebasing"})) == 2 })
 }
@@ -113,7 +114,7 @@ func TestHeadingsOfADiskThatCameBack(t *testing.T) {
 		open := disk.close()
 		block := make(chan struct{})
 		disk.set(func() { disk.block = block })
-		diffs(t, "of the disk that hangs", foundBy(t, view(t, c), Query{Text: "rebasing"}), []string(nil))
+		difftest.Same(t, foundBy(t, view(t, c), Query{Text: "rebasing"}), []string(nil), "of the disk that hangs")
 		testwait.Advance(2 * headingsMost) // no goroutine is still reading
 		refresh(t, c)
 		if late := c.current.Load(); !late.Roots[0].Late() {
@@ -128,7 +129,7 @@ func TestHeadingsOfADiskThatCameBack(t *testing.T) {
 			t.Fatal(r.Err)
 		}
 		testwait.Advance(time.Second)
-		diffs(t, "of the disk that came back", foundBy(t, view(t, c), Query{Text: "rebasing"}), []string{"git"})
+		difftest.Same(t, foundBy(t, view(t, c), Query{Text: "rebasing"}), []string{"git"}, "of the disk that came back")
 	})
 }
 
@@ -191,11 +192,11 @@ func TestSearchIgnoresWhatIsNew(t *testing.T) {
 	c := catalogOf(t, m)
 	v := view(t, c)
 	m.write("git/SKILL.md", text("git", "Commits")+"# Bisecting\n")
-	diffs(t, "what was", foundBy(t, v, Query{Text: "rebasing"}), []string(nil))
-	diffs(t, "what is", foundBy(t, v, Query{Text: "bisecting"}), []string(nil))
-	diffs(t, "both have", foundBy(t, v, Query{Text: "commits"}), []string{"git"})
+	difftest.Same(t, foundBy(t, v, Query{Text: "rebasing"}), []string(nil), "what was")
+	difftest.Same(t, foundBy(t, v, Query{Text: "bisecting"}), []string(nil), "what is")
+	difftest.Same(t, foundBy(t, v, Query{Text: "commits"}), []string{"git"}, "both have")
 	refresh(t, c)
-	diffs(t, "what is", foundBy(t, view(t, c), Query{Text: "bisecting"}), []string{"git"})
+	difftest.Same(t, foundBy(t, view(t, c), Query{Text: "bisecting"}), []string{"git"}, "what is")
 }
 
 // TestSearchIgnoresWhatLooksTheSame checks that a young file gives no headings after a write
@@ -209,8 +210,8 @@ func TestSearchIgnoresWhatLooksTheSame(t *testing.T) {
 	m.set(func() {
 		m.files[name] = &fstest.MapFile{Data: []byte(text("git", "Commits") + "# Bisecting\n"), ModTime: at}
 	})
-	diffs(t, "what is", foundBy(t, v, Query{Text: "bisecting"}), []string(nil))
-	diffs(t, "both have", foundBy(t, v, Query{Text: "commits"}), []string{"git"})
+	difftest.Same(t, foundBy(t, v, Query{Text: "bisecting"}), []string(nil), "what is")
+	difftest.Same(t, foundBy(t, v, Query{Text: "commits"}), []string{"git"}, "both have")
 }
 
 // TestIndexFollowsRefresh checks that after a first search, a refresh makes the next index
@@ -240,14 +241,14 @@ func TestIndexOfAPart(t *testing.T) {
 	b := source("b", "copy/SKILL.md", text("git", "Commits"))
 	c := catalogOf(t, a, b)
 	v := view(t, c)
-	diffs(t, "the whole", foundBy(t, v, Query{Text: "commits"}), []string{"git", "hg"})
+	difftest.Same(t, foundBy(t, v, Query{Text: "commits"}), []string{"git", "hg"}, "the whole")
 	read := a.opens.Load() + b.opens.Load()
 	w, err := c.View(WithFilter(t.Context(), &Filter{Visible: func(e *Entry) bool { return e.Path != "git" }}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	diffs(t, "a part", foundBy(t, w, Query{Text: "commits"}), []string{"copy", "hg"})
-	diffs(t, "its headings", foundBy(t, w, Query{Text: "shelving"}), []string{"hg"})
+	difftest.Same(t, foundBy(t, w, Query{Text: "commits"}), []string{"copy", "hg"}, "a part")
+	difftest.Same(t, foundBy(t, w, Query{Text: "shelving"}), []string{"hg"}, "its headings")
 	if n := a.opens.Load() + b.opens.Load() - read; n != 1 {
 		t.Errorf("%d files read", n)
 	}

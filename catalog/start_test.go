@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 
 	"github.com/knack-dev/knack/internal/test/alloctest"
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
 )
@@ -80,7 +81,7 @@ func TestLoadedOnce(t *testing.T) {
 	m := source("a", "x/SKILL.md", text("x", "one"), "y/SKILL.md", text("y", "two"), "z/y/SKILL.md", text("y", "three"))
 	c := New([]Source{loading{m}}, Options{})
 	refresh(t, c)
-	diffs(t, "skills", said(view(t, c).Entries), []string{"available x skill://a/x/SKILL.md", "available y skill://a/y/SKILL.md", "shadowed y skill://a/z/y/SKILL.md"})
+	difftest.Same(t, said(view(t, c).Entries), []string{"available x skill://a/x/SKILL.md", "available y skill://a/y/SKILL.md", "shadowed y skill://a/z/y/SKILL.md"}, "skills")
 	if n := m.opens.Load(); n != 4 {
 		t.Errorf("3 skills, of which one was loaded twice, were opened %d times", n)
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -37,7 +38,7 @@ func TestUnlistedRoot(t *testing.T) {
 			if name == "a part" {
 				want = append(want[:3], want[4:]...)
 			}
-			diffs(t, "entries", got, want)
+			difftest.Same(t, got, want, "entries")
 			for what, list := range map[string][]*Entry{"listed": v.Listed, "served": v.Served(), "invocable": v.Invocable()} {
 				for _, e := range list {
 					if e.Root.Label != "ours" {
@@ -56,9 +57,9 @@ func TestUnlistedRoot(t *testing.T) {
 			for _, h := range answerTo(t, v, Query{Text: "pdf", Unlisted: true}).Hits {
 				found = append(found, v.Called(h.Entry))
 			}
-			diffs(t, "the unlisted that are found", found, []string{"pdf"})
+			difftest.Same(t, found, []string{"pdf"}, "the unlisted that are found")
 			all := answerTo(t, v, Query{Unlisted: true})
-			diffs(t, "all unlisted", all.Total, map[string]int{"the whole": 4, "a part": 3}[name])
+			difftest.Same(t, all.Total, map[string]int{"the whole": 4, "a part": 3}[name], "all unlisted")
 			for asked, want := range map[string]string{
 				"pdf": "Their PDF.", "PDF": "Their PDF.", "git": "Our git.", "theirs:git": "Their git.", "same": "One and the same.", "kept": "Not for models.",
 			} {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/function"
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/tool"
 	"github.com/knack-dev/knack/tool/profile"
 )
@@ -119,9 +120,7 @@ func golden(t *testing.T, name, got string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", name, diff)
-	}
+	difftest.Same(t, got, string(want), name)
 }
 
 const (
@@ -245,9 +244,7 @@ func TestCall(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(row.want, string(got)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			difftest.Same(t, string(got), row.want)
 		})
 	}
 }
@@ -346,9 +343,7 @@ func TestLongName(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{"type":"tool_result","content":"{\"error\":\"Unknown tool: ` + strings.Repeat("é", 128) + `\"}","is_error":true}`
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Error(diff)
-	}
+	difftest.Same(t, string(got), want)
 }
 
 // TestManyLargeAnswers checks that the answer to a list of calls is bounded.
@@ -407,9 +402,7 @@ func TestObserver(t *testing.T) {
 		"[Tool Call] skill(\"{\")\n[Tool Result] Invalid arguments for tool skill: they must be one JSON object",
 		"[Tool Call] read_file_in_skill(skill_name=\"calculator\", file_path=\"page.html\")\n[Tool Result] <b>a && b</b>",
 	}
-	if diff := cmp.Diff(want, seen); diff != "" {
-		t.Error(diff)
-	}
+	difftest.Same(t, seen, want)
 }
 
 func FuzzCall(f *testing.F) {

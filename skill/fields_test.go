@@ -3,6 +3,7 @@ package skill
 import (
 	"testing"
 
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
@@ -22,7 +23,7 @@ func TestMissingField(t *testing.T) {
 		"name: a\ndescription: d\nmetadata:\n  a: b: c\n": "yaml-syntax@5:7 metadata: an unquoted value contains a colon and a space | put the value in quotes: a: '…'",
 	} {
 		s := loaded("---\n" + block + "---\n")
-		diff(t, block, said(s.Problems), []string{want})
+		difftest.Same(t, said(s.Problems), []string{want}, block)
 	}
 }
 
@@ -51,7 +52,7 @@ func TestOddCharactersAreSaid(t *testing.T) {
 			t.Fatalf("%q: nothing is said", text)
 		}
 		p := s.Problems[len(s.Problems)-1]
-		diff(t, text, p.Position.String()+" "+p.Message+" ("+p.Fix+")", want)
+		difftest.Same(t, p.Position.String()+" "+p.Message+" ("+p.Fix+")", want, text)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/knack-dev/knack/internal/test/difftest"
 )
 
 func TestFilePath(t *testing.T) {
@@ -110,7 +112,7 @@ func TestReason(t *testing.T) {
 		"leads outside the skill's folder": fmt.Errorf("open: %w", ErrOutside),
 		"cannot be read":                   errors.New("/home/me/x: something"),
 	} {
-		diff(t, "Reason", Reason(err), want)
+		difftest.Same(t, Reason(err), want, "Reason")
 	}
 }
 
@@ -123,7 +125,7 @@ func TestStamp(t *testing.T) {
 		}
 	}
 	info, _ := fs.Stat(fstest.MapFS{"f": {Data: []byte("abc")}}, "f")
-	diff(t, "without a time", StampOf(info), Stamp{Size: 3})
+	difftest.Same(t, StampOf(info), Stamp{Size: 3}, "without a time")
 }
 
 // skillOf returns a skill with files in memory.
@@ -149,7 +151,7 @@ func TestList(t *testing.T) {
 		"pipe": {Mode: fs.ModeNamedPipe}, "b\\c": {}, "%2e%2e": {}, "C:x": {}, "100%.md": {}, strings.Repeat("d/", MaxDepth) + "in": {}, strings.Repeat("d/", MaxDepth+1) + "out": {},
 	})
 	names, more := listed(t, s, 100)
-	diff(t, "files", names, []string{"100%.md", "SKILL.MD", "SKILL.md", "a-b/c", "a/c", "a/empty", strings.Repeat("d/", MaxDepth) + "in", "nested/SKILL.md", "nested/x.md"})
+	difftest.Same(t, names, []string{"100%.md", "SKILL.MD", "SKILL.md", "a-b/c", "a/c", "a/empty", strings.Repeat("d/", MaxDepth) + "in", "nested/SKILL.md", "nested/x.md"}, "files")
 	if more {
 		t.Error("says there are more")
 	}
@@ -228,7 +230,7 @@ func TestListUnreadableFolder(t *testing.T) {
 		s := skillOf(MainFile, nil)
 		s.FS = refusing{fstest.MapFS{"SKILL.md": {}, "closed/x": {}, "open/y": {}}}
 		names, _ := listed(t, s, 9)
-		diff(t, "files", names, []string{"SKILL.md", "open/y"})
+		difftest.Same(t, names, []string{"SKILL.md", "open/y"}, "files")
 		return
 	}
 	dir := t.TempDir()
@@ -244,7 +246,7 @@ func TestListUnreadableFolder(t *testing.T) {
 	s := skillOf(MainFile, nil)
 	s.FS = os.DirFS(dir)
 	names, _ := listed(t, s, 9)
-	diff(t, "files", names, []string{"SKILL.md", "open/y"})
+	difftest.Same(t, names, []string{"SKILL.md", "open/y"}, "files")
 }
 
 // refusing is a file system with a folder that no user can read.
@@ -303,10 +305,10 @@ func TestManifestDigests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	diff(t, "manifest", got, []File{
+	difftest.Same(t, got, []File{
 		{Path: MainFile, Size: 4, Digest: DigestOf([]byte("main")), Stamp: Stamp{Size: 4}},
 		{Path: "empty", Digest: DigestOf(nil)},
-	})
+	}, "manifest")
 }
 
 // TestManifestWhileFilesChange checks that a manifest describes one state of the files, and keeps

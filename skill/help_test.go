@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
@@ -25,13 +23,6 @@ func said(problems []Problem) []string {
 		out = append(out, line)
 	}
 	return out
-}
-
-func diff(t *testing.T, what string, got, want any) {
-	t.Helper()
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", what, d)
-	}
 }
 
 // fenced puts a block between two fences, so that its first line is the file's

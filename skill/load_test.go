@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/test/alloctest"
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
@@ -58,8 +59,8 @@ func TestLoad(t *testing.T) {
 	} {
 		s := loaded("---\n" + c.block + "\n---\n")
 		got := fmt.Sprintf("%q %q %v %v", s.Name, s.Description, s.Available, s.Publishable)
-		diff(t, c.block, got, fmt.Sprintf("%q %q %v %v", c.name, c.description, c.available, c.published))
-		diff(t, c.block, said(s.Problems), c.problems)
+		difftest.Same(t, got, fmt.Sprintf("%q %q %v %v", c.name, c.description, c.available, c.published), c.block)
+		difftest.Same(t, said(s.Problems), c.problems, c.block)
 	}
 }
 
@@ -78,7 +79,7 @@ func TestInvocable(t *testing.T) {
 		"disable-model-invocation: false": {true, true}, "user-invocable: false": {true, false}, "user-invocable: \"FALSE\"": {true, false}, "user-invocable: true": {true, true}, "user-invocable: [false]": {true, true},
 	} {
 		s := loaded("---\nname: a\ndescription: b\n" + field + "\n---\n")
-		diff(t, field, [2]bool{s.ModelInvocable, s.UserInvocable}, want)
+		difftest.Same(t, [2]bool{s.ModelInvocable, s.UserInvocable}, want, field)
 	}
 }
 
@@ -103,7 +104,7 @@ func TestInvocationIsSaid(t *testing.T) {
 				said += p.Position.String() + " " + p.Message + " (" + p.Fix + ")"
 			}
 		}
-		diff(t, field, [2]string{s.Disabled, said}, want)
+		difftest.Same(t, [2]string{s.Disabled, said}, want, field)
 	}
 }
 
@@ -159,9 +160,9 @@ func TestLoadFaults(t *testing.T) {
 func TestSpellings(t *testing.T) {
 	text := &fstest.MapFile{Data: []byte("---\nname: a\ndescription: b\n---\n")}
 	s := Load(&Bundle{Path: "a", Entry: "skill.md", FS: fstest.MapFS{"skill.md": text, "SKILL.MD": {}}, Extra: &Extra{Others: []string{"SKILL.MD"}}})
-	diff(t, "problems", said(s.Problems), []string{
+	difftest.Same(t, said(s.Problems), []string{
 		"file-spelling@ the file is spelt skill.md | rename it to SKILL.md",
-		"file-variants@ the folder also contains SKILL.MD, which is not read | delete or rename it"})
+		"file-variants@ the folder also contains SKILL.MD, which is not read | delete or rename it"}, "problems")
 	if !s.Available || !s.Publishable || s.Size != int32(len(text.Data)) || s.Digest != DigestOf(text.Data) {
 		t.Errorf("%+v", s)
 	}
@@ -215,11 +216,11 @@ func TestRules(t *testing.T) {
 	if len(ruleByID) != len(rules) {
 		t.Errorf("%d rules, %d ids", len(rules), len(ruleByID))
 	}
-	diff(t, "unknown", RuleOf("x"), Rule{ID: "x", Severity: SeverityWarning})
+	difftest.Same(t, RuleOf("x"), Rule{ID: "x", Severity: SeverityWarning}, "unknown")
 }
 
 func TestParsedAllocates(t *testing.T) {
-	if raced {
+	if alloctest.Raced {
 		t.Skip("the race detector allocates")
 	}
 	data := fenced("name: a\ndescription: Does a thing. Use it when the thing is to be done.\nlicense: MIT\nmetadata:\n  version: \"1.0\"\n")

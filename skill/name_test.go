@@ -8,6 +8,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/test/alloctest"
+	"github.com/knack-dev/knack/internal/test/difftest"
 )
 
 func TestKeyOf(t *testing.T) {
@@ -77,7 +78,7 @@ func TestValidName(t *testing.T) {
 func TestDigest(t *testing.T) {
 	const empty = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	d := DigestOf(nil)
-	diff(t, "of nothing", d.String(), empty)
+	difftest.Same(t, d.String(), empty, "of nothing")
 	if back, err := ParseDigest(empty); err != nil || back != d {
 		t.Errorf("%v, %v", back, err)
 	}

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
@@ -24,9 +23,7 @@ func TestHeadings(t *testing.T) {
 		"```code``` text\n# One\n":                                          {"One"},
 		"`code` text\n# One\n":                                              {"One"},
 	} {
-		if d := cmp.Diff(want, Headings([]byte(front+body), 10)); d != "" {
-			t.Errorf("%q (-want +got):\n%s", body, d)
-		}
+		difftest.Same(t, Headings([]byte(front+body), 10), want, body)
 	}
 	for data, want := range map[string]int{"# no frontmatter\n": 1, front + strings.Repeat("# h\n", 50): 10, "": 0, "\xff# x": 0} {
 		if got := len(Headings([]byte(data), 10)); got != want {
@@ -73,9 +70,7 @@ func TestTags(t *testing.T) {
 		"metadata: tags": nil,
 	} {
 		s := &Skill{Frontmatter: frontmatter.Parse(fmt.Appendf(nil, "---\nname: x\ndescription: d\n%s\n---\n", fields)).JSON()}
-		if d := cmp.Diff(want, s.Tags()); d != "" {
-			t.Errorf("%s (-want +got):\n%s", fields, d)
-		}
+		difftest.Same(t, s.Tags(), want, fields)
 	}
 	if (&Skill{}).Tags() != nil {
 		t.Error("a skill without frontmatter has tags")

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/tool/internal/listing"
 	"github.com/knack-dev/knack/tool/profile"
 )
@@ -100,13 +101,13 @@ func TestFindAnswers(t *testing.T) {
 	h := hostOf(t, shop()...)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			same(t, call(t, h, "default", "find_skills", tt.args), tt.want)
+			difftest.Same(t, call(t, h, "default", "find_skills", tt.args), tt.want)
 		})
 	}
 }
 
 func TestFindNothing(t *testing.T) {
-	same(t, call(t, hostOf(t, project(nil)), "default", "find_skills", args{}), Result{Text: "There are no skills."})
+	difftest.Same(t, call(t, hostOf(t, project(nil)), "default", "find_skills", args{}), Result{Text: "There are no skills."})
 }
 
 func TestFindProblems(t *testing.T) {
@@ -121,9 +122,9 @@ func TestFindProblems(t *testing.T) {
 		deploy = "\n'deploy' was skipped: .claude/skills/deploy/SKILL.md:2:1: description is missing (add a line description: that says what the skill does and when to use it)"
 		ship   = "\n'ship' was skipped: .claude/skills/ship/SKILL.md:1:1: the file has no frontmatter (begin the file with ---, name:, description: and --- on lines of their own)"
 	)
-	same(t, call(t, h, "default", "find_skills", args{}), Result{Text: git + deploy + ship})
-	same(t, call(t, h, "default", "find_skills", args{"query": "git"}), Result{Text: git})
-	same(t, call(t, h, "default", "find_skills", args{"query": "how to Deploy this"}), Result{
+	difftest.Same(t, call(t, h, "default", "find_skills", args{}), Result{Text: git + deploy + ship})
+	difftest.Same(t, call(t, h, "default", "find_skills", args{"query": "git"}), Result{Text: git})
+	difftest.Same(t, call(t, h, "default", "find_skills", args{"query": "how to Deploy this"}), Result{
 		Text: "No skill matches 'how to Deploy this'. Try other words, or leave the query out to list all skills." + deploy})
 }
 
@@ -136,7 +137,7 @@ func TestFindProblemsAreBounded(t *testing.T) {
 			files[fmt.Sprintf("broken-%03d/SKILL.md", i)] = "x"
 		}
 		text := call(t, hostOf(t, project(files)), "default", "find_skills", args{}).Text
-		same(t, strings.Count(text, "' was skipped: "), min(n, problemLimit))
+		difftest.Same(t, strings.Count(text, "' was skipped: "), min(n, problemLimit))
 		more := fmt.Sprintf("\nAnd %d more ", n-problemLimit)
 		if strings.Contains(text, more) != (n > problemLimit) || !strings.Contains(text, "- git (") {
 			t.Errorf("%d skipped skills: %s", n, text)
@@ -188,7 +189,7 @@ func TestFindPages(t *testing.T) {
 
 func TestFindHostileTextIsInert(t *testing.T) {
 	h := hostOf(t, project(map[string]string{"a/SKILL.md": md(`"x\u202Ey - z: fake"`, `"one\n- two: fake\e[2J"`)}))
-	same(t, call(t, h, "default", "find_skills", args{}).Text, "Skills 1 to 1 of 1:\n- xy - z: fake (project, skill://claude-project/a/SKILL.md): one - two: fake [2J")
+	difftest.Same(t, call(t, h, "default", "find_skills", args{}).Text, "Skills 1 to 1 of 1:\n- xy - z: fake (project, skill://claude-project/a/SKILL.md): one - two: fake [2J")
 }
 
 // TestFindPagesWhileSkillsChange checks that the pages have every skill that exists all the time

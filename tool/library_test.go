@@ -10,9 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/tool/profile"
 )
@@ -79,14 +78,6 @@ func callBy(t testing.TB, h *Host, c profile.Client, set, name string, args any)
 
 type args map[string]any
 
-// same compares whole answers.
-func same(t testing.TB, got, want any) {
-	t.Helper()
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("-want +got:\n%s", d)
-	}
-}
-
 // golden compares a text with a file, byte for byte.
 func golden(t testing.TB, name, got string) {
 	t.Helper()
@@ -100,7 +91,7 @@ func golden(t testing.TB, name, got string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	same(t, got, string(want))
+	difftest.Same(t, got, string(want))
 }
 
 // counting counts the opened files.

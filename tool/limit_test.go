@@ -10,6 +10,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/internal/listing"
@@ -49,7 +50,7 @@ func TestLimit(t *testing.T) {
 						t.Fatalf("%s of %s within %d: %s is omitted: %v", tl.Name, set, n, e.Name, a.Omits(j))
 					}
 				}
-				same(t, tools[i].Define(v, profile.Client{}).Description != text, true) // Limit has not changed the given tools
+				difftest.Same(t, tools[i].Define(v, profile.Client{}).Description != text, true) // Limit has not changed the given tools
 			}
 		}
 		if same, err := Limit(tools, 0); err != nil || &same[0] != &tools[0] {

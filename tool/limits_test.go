@@ -17,6 +17,7 @@ import (
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/test/alloctest"
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool/profile"
@@ -333,6 +334,6 @@ func TestRedactURI(t *testing.T) {
 		// Tokens of knack are random, so hyphens may leave no long run of other characters.
 		"skill://a/bknack_P5-hj-zh-2u-D_TU-wE-X0-dy-M-CxK4-Vk-x1-IlvQ-aa": "skill://a/[redacted]", "knack_notes": "knack_notes",
 	} {
-		same(t, display.RedactURI(in), want)
+		difftest.Same(t, display.RedactURI(in), want)
 	}
 }

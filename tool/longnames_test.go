@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
@@ -63,9 +62,7 @@ func TestLongNames(t *testing.T) {
 					}
 					got, allocated, took := answer(set, tl.Name, key, begin+strings.Repeat(unit, 4<<20/(len(raw)-2)))
 					tried++
-					if diff := cmp.Diff(want, got); diff != "" {
-						t.Errorf("%s %s %s, %s: %s", set, tl.Name, key, shape, diff)
-					}
+					difftest.Same(t, got, want, set, tl.Name, key, shape)
 					if len(got) > 20_000 {
 						t.Errorf("%s %s %s, %s: %d bytes", set, tl.Name, key, shape, len(got))
 					}

@@ -3,6 +3,8 @@ package tool
 import (
 	"strings"
 	"testing"
+
+	"github.com/knack-dev/knack/internal/test/difftest"
 )
 
 // TestFoundNamesWorkInEveryTool checks that every name that find_skills gives loads its skill and
@@ -21,7 +23,7 @@ func TestFoundNamesWorkInEveryTool(t *testing.T) {
 	}
 	h := hostOf(t, project(map[string]string{"same/SKILL.md": md("same", "Lies in same"), "same/where.txt": "same"}), global(files))
 	r := answerOf(t, h, args{"limit": 100})
-	same(t, len(r.skills), len(files)/2+1)
+	difftest.Same(t, len(r.skills), len(files)/2+1)
 	for _, f := range r.skills {
 		where := strings.TrimPrefix(f.description, "Lies in ")
 		loaded := call(t, h, "default", "skill", args{"name": f.name})

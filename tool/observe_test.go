@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/internal/test/difftest"
 )
 
 func TestParameters(t *testing.T) {
@@ -144,9 +146,7 @@ func TestPrompt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(row.want, Prompt(viewOf(t, h), tools)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", row.set, diff)
-		}
+		difftest.Same(t, Prompt(viewOf(t, h), tools), row.want, row.set)
 	}
 	tools, _ := ParseSets("default")
 	if got := Prompt(viewOf(t, hostOf(t)), tools); !strings.Contains(got, "<available_skills>\n(none)\n</available_skills>") {
@@ -164,7 +164,5 @@ func TestBegin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{`[Tool Call] skill(name=" ")`, "[Tool Result] " + r.Text}, seen); diff != "" {
-		t.Error(diff)
-	}
+	difftest.Same(t, seen, []string{`[Tool Call] skill(name=" ")`, "[Tool Result] " + r.Text})
 }

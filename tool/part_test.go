@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/test/corpus"
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/internal/listing"
@@ -271,7 +272,7 @@ func TestReadOnNotes(t *testing.T) {
 			t.Errorf("%v: %s", row.args, text[max(0, len(text)-400):])
 		}
 	}
-	same(t, call(t, h, "default", "read_file_in_skill", args{"skill_name": "pdf", "file_path": "a.md", "offset": 4}), Result{Text: "ERROR: 'a.md' has no such part: there is no line 4; it has 3 lines", IsError: true})
+	difftest.Same(t, call(t, h, "default", "read_file_in_skill", args{"skill_name": "pdf", "file_path": "a.md", "offset": 4}), Result{Text: "ERROR: 'a.md' has no such part: there is no line 4; it has 3 lines", IsError: true})
 }
 
 // FuzzParts checks for any text and bounds that the joined parts equal the text.

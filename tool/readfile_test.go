@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/tool/lookup"
 )
@@ -114,9 +115,9 @@ func TestReadFileErrors(t *testing.T) {
 			if tt.skill == "broken" || tt.skill == "nonexistent" { // hints follow
 				got.Text, _, _ = strings.Cut(got.Text, "\n")
 			}
-			same(t, got, refused(want))
+			difftest.Same(t, got, refused(want))
 			if tt.skill == "calculator" || tt.skill == "weather" { // the same skill in every set
-				same(t, call(t, h, "runner", "read_file_in_skill", read(tt.skill, tt.path)), refusedFile(tt.skill, display.Echo(tt.path), tt.want))
+				difftest.Same(t, call(t, h, "runner", "read_file_in_skill", read(tt.skill, tt.path)), refusedFile(tt.skill, display.Echo(tt.path), tt.want))
 			}
 		})
 	}
@@ -149,7 +150,7 @@ func TestReadFileArguments(t *testing.T) {
 	h := hostOf(t, calculators())
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			same(t, call(t, h, "default", "read_file_in_skill", tt.args), tt.want)
+			difftest.Same(t, call(t, h, "default", "read_file_in_skill", tt.args), tt.want)
 		})
 	}
 }
@@ -177,13 +178,13 @@ func TestReadFileListsFolders(t *testing.T) {
 		"strange":                               "The folder 'strange' of the skill 'calculator' contains:\na\\nb\n" + strings.Repeat("n", 256) + "\n",
 		"skill://claude-project/calculator/sub": "The folder 'sub' of the skill 'calculator' contains no files.",
 	} {
-		same(t, call(t, h, "default", "read_file_in_skill", read("calculator", path)), Result{Text: want})
+		difftest.Same(t, call(t, h, "default", "read_file_in_skill", read("calculator", path)), Result{Text: want})
 	}
 	for _, path := range []string{".", "./", "docs/..", "skill://claude-project/weather", "/home/ana/shop/.claude/skills/weather", "/home/ana/shop/.claude/skills/weather/"} {
-		same(t, call(t, h, "default", "read_file_in_skill", read("weather", path)), Result{Text: "The skill 'weather' contains:\nSKILL.md\ndocs/\n"})
+		difftest.Same(t, call(t, h, "default", "read_file_in_skill", read("weather", path)), Result{Text: "The skill 'weather' contains:\nSKILL.md\ndocs/\n"})
 	}
-	same(t, call(t, h, "runner", "read_file_in_skill", read("weather", ".")), refusedFile("weather", ".", "Cannot read file '.': it is a directory; it holds: SKILL.md, docs/"))
-	same(t, call(t, h, "runner", "read_file_in_skill", read("calculator", "sub")), refusedFile("calculator", "sub", "Cannot read file 'sub': it is an empty directory"))
+	difftest.Same(t, call(t, h, "runner", "read_file_in_skill", read("weather", ".")), refusedFile("weather", ".", "Cannot read file '.': it is a directory; it holds: SKILL.md, docs/"))
+	difftest.Same(t, call(t, h, "runner", "read_file_in_skill", read("calculator", "sub")), refusedFile("calculator", "sub", "Cannot read file 'sub': it is an empty directory"))
 }
 
 // TestReadFileBelowBaseDirectory checks that a path below the base directory, which the tool skill
@@ -192,18 +193,18 @@ func TestReadFileBelowBaseDirectory(t *testing.T) {
 	h := hostOf(t, calculators())
 	_, dir, _ := strings.Cut(call(t, h, "default", "skill", args{"name": "calculator"}).Text, "Base directory: ")
 	dir, _, _ = strings.Cut(dir, "\n")
-	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", dir+"/notes.yaml")), Result{Text: "a: 1\n"})
-	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", dir+"/docs/../notes.yaml")), Result{Text: "a: 1\n"})
-	same(t, call(t, h, "default", "read_file_in_skill", read("calculator", strings.ReplaceAll(dir, "/", `\`)+`\notes.yaml`)), refused(traversal))
+	difftest.Same(t, call(t, h, "default", "read_file_in_skill", read("calculator", dir+"/notes.yaml")), Result{Text: "a: 1\n"})
+	difftest.Same(t, call(t, h, "default", "read_file_in_skill", read("calculator", dir+"/docs/../notes.yaml")), Result{Text: "a: 1\n"})
+	difftest.Same(t, call(t, h, "default", "read_file_in_skill", read("calculator", strings.ReplaceAll(dir, "/", `\`)+`\notes.yaml`)), refused(traversal))
 	for _, path := range []string{dir + "/../weather/SKILL.md", dir + "x/notes.yaml", dir + "x/../notes.yaml", dir + "/../../../../../../etc/passwd", dir[1:] + "/notes.yaml", filepath.Dir(dir) + "/weather/SKILL.md"} {
 		if r := call(t, h, "default", "read_file_in_skill", read("calculator", path)); !r.IsError {
 			t.Errorf("%s: %+v", path, r)
 		}
 	}
-	same(t, call(t, h, "runner", "read_file_in_skill", read("calculator", dir+"/notes.yaml")), refusedFile("calculator", dir+"/notes.yaml", traversal))
+	difftest.Same(t, call(t, h, "runner", "read_file_in_skill", read("calculator", dir+"/notes.yaml")), refusedFile("calculator", dir+"/notes.yaml", traversal))
 	remote := &Host{Finder: lookup.Finder{Catalog: h.Catalog, Remote: true}}
-	same(t, call(t, remote, "default", "read_file_in_skill", read("calculator", dir+"/notes.yaml")), refused(traversal))
-	same(t, call(t, remote, "default", "read_file_in_skill", read("calculator", "skill://claude-project/calculator/unicode%20%E6%96%87.md")), Result{Text: "Grüße, 世界 🌍\n"})
+	difftest.Same(t, call(t, remote, "default", "read_file_in_skill", read("calculator", dir+"/notes.yaml")), refused(traversal))
+	difftest.Same(t, call(t, remote, "default", "read_file_in_skill", read("calculator", "skill://claude-project/calculator/unicode%20%E6%96%87.md")), Result{Text: "Grüße, 世界 🌍\n"})
 }
 
 func TestReadFileIsRefusedBeforeTheDisk(t *testing.T) {
@@ -228,9 +229,9 @@ func TestReadFileByFolder(t *testing.T) {
 	h := hostOf(t,
 		project(map[string]string{"a/SKILL.md": "skipped", "a/x": "project", "deep/b/SKILL.md": md("bee", "d"), "deep/b/x": "deep"}),
 		global(map[string]string{"a/SKILL.md": md("aye", "d"), "a/x": "global", "b/SKILL.md": md("bee2", "d"), "b/x": "shallow"}))
-	same(t, call(t, h, "default", "read_file_in_skill", read("a", "x")).Text, "global")
-	same(t, call(t, h, "default", "read_file_in_skill", read("b", "x")).Text, "shallow")
-	same(t, call(t, h, "default", "read_file_in_skill", read("B", "x")).Text, "ERROR: Skill 'B' not found in skills folder\nDid you mean 'bee'? (its folder is called b)")
+	difftest.Same(t, call(t, h, "default", "read_file_in_skill", read("a", "x")).Text, "global")
+	difftest.Same(t, call(t, h, "default", "read_file_in_skill", read("b", "x")).Text, "shallow")
+	difftest.Same(t, call(t, h, "default", "read_file_in_skill", read("B", "x")).Text, "ERROR: Skill 'B' not found in skills folder\nDid you mean 'bee'? (its folder is called b)")
 }
 
 func TestFileResultJSON(t *testing.T) {
@@ -248,7 +249,7 @@ func TestFileResultJSON(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		same(t, string(got), tt.want)
+		difftest.Same(t, string(got), tt.want)
 	}
 }
 
@@ -275,15 +276,15 @@ func TestReadFileOfReservedNested(t *testing.T) {
 			"private", "private/SKILL.md", "private/more.md", `private\more.md`, "./x/../private/more.md", "private/sub", "private/sub/more.md",
 			"PRIVATE/more.md", "private/none", "shut/SKILL.md", "nested/private/deeper.md",
 		} {
-			same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "suite", "file_path": path}),
+			difftest.Same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "suite", "file_path": path}),
 				map[string]Result{
 					"runner":  refusedFile("suite", path, "File '"+path+"' not found in skill 'suite'"),
 					"default": refused("File '" + path + "' not found in skill 'suite'" + ` (the file_path "." lists the files)`),
 				}[set])
 		}
 		for path, want := range map[string]string{"private/open/x.md": "open", "privately/x.md": "of the suite", "nested/SKILL.md": md("nested", "d")} {
-			same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "suite", "file_path": path}).Text, want)
+			difftest.Same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "suite", "file_path": path}).Text, want)
 		}
-		same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "nested", "file_path": "private/deeper.md"}).IsError, true)
+		difftest.Same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "nested", "file_path": "private/deeper.md"}).IsError, true)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
@@ -90,7 +91,7 @@ func TestAbsentNamesCostFewLooks(t *testing.T) {
 			call(t, h, "universal", "skill", args{"name": "Twice"})
 			call(t, h, "wave", "Skill", args{"skill_name": "none"})
 			call(t, h, "uri", "get_skill", args{"uri": "skill://none/SKILL.md"})
-			same(t, call(t, h, "runner", "get_skill", args{"skill_name": "empty"}).Text, `{"error":"SKILL.MD not found for skill 'empty'"}`)
+			difftest.Same(t, call(t, h, "runner", "get_skill", args{"skill_name": "empty"}).Text, `{"error":"SKILL.MD not found for skill 'empty'"}`)
 		}
 		var all sync.WaitGroup
 		for i := range 50 {
@@ -136,11 +137,11 @@ func TestNewSkillIsFoundByEveryContract(t *testing.T) {
 			}
 		}
 		uri, err := skill.ParseURI("skill://late/SKILL.md")
-		same(t, err, nil)
+		difftest.Same(t, err, nil)
 		write(t, filepath.Join(root, "late", "SKILL.md"), md("late", "d"))
 		d, err := h.Document(t.Context(), uri) // as a resource
-		same(t, d, lookup.Document{Text: md("late", "d"), ModelInvocable: true})
-		same(t, err, nil)
+		difftest.Same(t, d, lookup.Document{Text: md("late", "d"), ModelInvocable: true})
+		difftest.Same(t, err, nil)
 	})
 }
 
@@ -197,8 +198,8 @@ func TestVanishedFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, set := range []string{"runner", "default"} {
-			same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "a", "file_path": "SKILL.md"}).Text, "ERROR: Skill 'a' not found in skills folder")
-			same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "b", "file_path": "x"}).Text, "ERROR: File 'x' not found in skill 'b'"+
+			difftest.Same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "a", "file_path": "SKILL.md"}).Text, "ERROR: Skill 'a' not found in skills folder")
+			difftest.Same(t, call(t, h, set, "read_file_in_skill", args{"skill_name": "b", "file_path": "x"}).Text, "ERROR: File 'x' not found in skill 'b'"+
 				map[string]string{"default": ` (the file_path "." lists the files)`}[set])
 		}
 	})

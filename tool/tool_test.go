@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/test/difftest"
 )
 
 func labels(tools []*Tool) (names []string) {
@@ -46,8 +47,8 @@ func TestParseSets(t *testing.T) {
 		if err != nil {
 			text = err.Error()
 		}
-		same(t, text, tt.err)
-		same(t, labels(got), tt.want)
+		difftest.Same(t, text, tt.err)
+		difftest.Same(t, labels(got), tt.want)
 	}
 }
 

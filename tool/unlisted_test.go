@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/profile"
 )
@@ -39,13 +40,13 @@ func TestUnlisted(t *testing.T) {
 	}
 	loaded := "Loading: pdf\nBase directory: /home/ana/.claude/skills/pdf\n\n" + md("pdf", "Fills forms in PDF files.")
 	for _, name := range []string{"pdf", "PDF", "claude-user:pdf", "skill://claude-user/pdf/SKILL.md"} {
-		same(t, call(t, h, "default", "skill", args{"name": name}), Result{Text: loaded})
+		difftest.Same(t, call(t, h, "default", "skill", args{"name": name}), Result{Text: loaded})
 	}
-	same(t, call(t, h, "universal", "skill", args{"name": "pdf"}), Result{Text: loaded})
-	same(t, call(t, h, "default", "read_file_in_skill", read("pdf", "forms.md")), Result{Text: "Forms.\n"})
-	same(t, call(t, h, "runner", "read_file_in_skill", read("pdf", "forms.md")).Text, "Forms.\n")
-	same(t, call(t, h, "uri", "get_skill", args{"uri": "skill://pdf/SKILL.md"}).IsError, false)
-	same(t, call(t, h, "wave", "Skill", args{"skill_name": "pdf"}).IsError, false)
+	difftest.Same(t, call(t, h, "universal", "skill", args{"name": "pdf"}), Result{Text: loaded})
+	difftest.Same(t, call(t, h, "default", "read_file_in_skill", read("pdf", "forms.md")), Result{Text: "Forms.\n"})
+	difftest.Same(t, call(t, h, "runner", "read_file_in_skill", read("pdf", "forms.md")).Text, "Forms.\n")
+	difftest.Same(t, call(t, h, "uri", "get_skill", args{"uri": "skill://pdf/SKILL.md"}).IsError, false)
+	difftest.Same(t, call(t, h, "wave", "Skill", args{"skill_name": "pdf"}).IsError, false)
 	if text := call(t, h, "default", "skill", args{"name": "git"}).Text; !strings.Contains(text, "Our git") {
 		t.Errorf("one that is not listed comes before one that is: %s", text)
 	}
@@ -64,7 +65,7 @@ func TestUnlisted(t *testing.T) {
 		{claude, "chess", "No skill matches 'chess'. Try other words, or leave the query out to list all skills."},
 		{claude, "lost", "No skill matches 'lost'. Try other words, or leave the query out to list all skills.\n'lost' was skipped: ~/.claude/skills/lost/SKILL.md:1:1: the file has no frontmatter (begin the file with ---, name:, description: and --- on lines of their own)"},
 	} {
-		same(t, callBy(t, h, row.client, "default", "find_skills", args{"query": row.query}), Result{Text: row.want})
+		difftest.Same(t, callBy(t, h, row.client, "default", "find_skills", args{"query": row.query}), Result{Text: row.want})
 	}
 	for _, e := range v.Listed {
 		if e.Root.Scope != skill.ScopeProject {
@@ -95,7 +96,7 @@ func TestInstructionsOfTheirs(t *testing.T) {
 	}
 	theirs.In.Unlisted = true
 	text = Instructions(viewOf(t, hostOf(t, theirs)), toolsOf(t, "default"), claude)
-	same(t, text, "This server lists no skills (instructions for particular tasks). Those in folders that it leaves to the application load by name with this server's tool `skill`. If the user asks for one, search with `find_skills`.")
+	difftest.Same(t, text, "This server lists no skills (instructions for particular tasks). Those in folders that it leaves to the application load by name with this server's tool `skill`. If the user asks for one, search with `find_skills`.")
 	if display.Length(text) > headLength {
 		t.Errorf("it has %d characters", display.Length(text))
 	}

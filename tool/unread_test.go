@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
@@ -64,21 +65,21 @@ func TestUnreadRoots(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			same(t, Instructions(v, tools, profile.Client{}), "The skills of this server, instructions for particular tasks, are still being read. Before a task, see with `find_skills` which there are,"+
+			difftest.Same(t, Instructions(v, tools, profile.Client{}), "The skills of this server, instructions for particular tasks, are still being read. Before a task, see with `find_skills` which there are,"+
 				" and load the one that fits with this server's tool `skill`.\n\nSkills of the root 'dir-1' may be missing: "+lateWhy+"\n\nSkills of the root 'claude-user' may be missing: "+deniedWhy)
 			lines := "\nSkills of the root 'dir-1' may be missing: " + lateWhy + "\nSkills of the root 'claude-user' may be missing: " + deniedWhy
 			marked := map[string]any{MetaIncomplete: reading}
-			same(t, call(t, h, "default", "find_skills", args{}), Result{Text: "No skill can be listed now: " + reading + "." + lines, Meta: marked})
-			same(t, call(t, h, "default", "find_skills", args{"query": "git"}), Result{
+			difftest.Same(t, call(t, h, "default", "find_skills", args{}), Result{Text: "No skill can be listed now: " + reading + "." + lines, Meta: marked})
+			difftest.Same(t, call(t, h, "default", "find_skills", args{"query": "git"}), Result{
 				Text: "No skill that was read so far matches 'git': " + reading + "." + lines, Meta: marked})
 			for _, set := range []string{"default", "universal"} {
-				same(t, call(t, h, set, "skill", args{"name": "git"}), Result{Text: "Skill 'git' cannot be read: " + reading + "." + lines, IsError: true})
+				difftest.Same(t, call(t, h, set, "skill", args{"name": "git"}), Result{Text: "Skill 'git' cannot be read: " + reading + "." + lines, IsError: true})
 			}
-			same(t, call(t, h, "uri", "list_skills", args{}), Result{Text: "No skill can be listed now: " + reading + "." + lines, Object: skillList{Skills: []listedSkill{}}, Meta: marked})
+			difftest.Same(t, call(t, h, "uri", "list_skills", args{}), Result{Text: "No skill can be listed now: " + reading + "." + lines, Object: skillList{Skills: []listedSkill{}}, Meta: marked})
 
 			close(late.held)
 			testwait.Until(t, func() bool { return viewOf(t, h).Named("git") != nil }, "the late root never joins")
-			same(t, call(t, h, "default", "find_skills", args{}).Text,
+			difftest.Same(t, call(t, h, "default", "find_skills", args{}).Text,
 				"Skills 1 to 1 of 1:\n- git (project, skill://dir-1/git/SKILL.md): Git\nSkills of the root 'claude-user' may be missing: "+deniedWhy)
 		}
 	})
@@ -100,9 +101,9 @@ func TestPassedOver(t *testing.T) {
 		secret = "\n'secret' was skipped: claude-project/x/secret: the folder cannot be read: permission denied (let it be read)"
 		loop   = "\n'loop' was skipped: claude-project/loop: the link leads nowhere"
 	)
-	same(t, call(t, h, "default", "find_skills", args{}), Result{Text: git + secret + loop})
-	same(t, call(t, h, "default", "find_skills", args{"query": "git Secret"}), Result{Text: git + secret})
-	same(t, call(t, h, "default", "find_skills", args{"query": "git"}), Result{Text: git})
+	difftest.Same(t, call(t, h, "default", "find_skills", args{}), Result{Text: git + secret + loop})
+	difftest.Same(t, call(t, h, "default", "find_skills", args{"query": "git Secret"}), Result{Text: git + secret})
+	difftest.Same(t, call(t, h, "default", "find_skills", args{"query": "git"}), Result{Text: git})
 }
 
 // TestPassedOverIsSaid checks that the answer to the name of a skipped folder has the reason, and

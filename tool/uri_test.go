@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/internal/listing"
@@ -28,7 +29,7 @@ const (
 func TestGetByURIRenamed(t *testing.T) {
 	root := project(map[string]string{"git/SKILL.md": md("git", "d")})
 	h := hostOf(t, root)
-	same(t, call(t, h, "uri", "get_skill", args{"uri": gitURI}), got(gitURI, md("git", "d")))
+	difftest.Same(t, call(t, h, "uri", "get_skill", args{"uri": gitURI}), got(gitURI, md("git", "d")))
 	root.Put("git/SKILL.md", md("other", "d"))
 	for range 2 {
 		if r := call(t, h, "uri", "get_skill", args{"uri": gitURI}); !r.IsError || !strings.HasPrefix(r.Text, "Unsupported skill URI: "+gitURI+"\n") || strings.Count(r.Text, gitURI) != 1 {
@@ -60,8 +61,8 @@ func TestURIsAgree(t *testing.T) {
 	if len(answered) != 4 {
 		t.Errorf("%q is answered", answered)
 	}
-	same(t, listed, answered)
-	same(t, supported, answered)
+	difftest.Same(t, listed, answered)
+	difftest.Same(t, supported, answered)
 }
 
 // TestListByURIIsBudgeted checks that every URI is listed for any number of skills, with shortened
@@ -69,8 +70,8 @@ func TestURIsAgree(t *testing.T) {
 func TestListByURIIsBudgeted(t *testing.T) {
 	for _, n := range []int{50, 150, 400} {
 		r := call(t, hostOf(t, many(n, 600)), "uri", "list_skills", args{})
-		same(t, strings.Count(r.Text, "skill://"), n)
-		same(t, len(r.Object.(skillList).Skills), n)
+		difftest.Same(t, strings.Count(r.Text, "skill://"), n)
+		difftest.Same(t, len(r.Object.(skillList).Skills), n)
 		if n <= 150 && display.Length(r.Text) > listing.Budget || !strings.HasSuffix(r.Text, "\n(descriptions are shortened to fit; get_skill shows a skill whole)") {
 			t.Errorf("%d: %d characters, …%q", n, display.Length(r.Text), r.Text[len(r.Text)-100:])
 		}
@@ -82,10 +83,10 @@ func TestSetsClash(t *testing.T) {
 	if err == nil {
 		t.Fatal("two tools are called get_skill")
 	}
-	same(t, err.Error(), "the tool sets runner and uri both have tools called list_skills and get_skill (contracts 000 and 004); serve them from two servers, each with one of the sets")
+	difftest.Same(t, err.Error(), "the tool sets runner and uri both have tools called list_skills and get_skill (contracts 000 and 004); serve them from two servers, each with one of the sets")
 	tools, err := ParseSets("runner,default")
-	same(t, err, nil)
-	same(t, labels(tools), []string{"list_skills (000)", "get_skill (000)", "read_file_in_skill (001)", "skill (002)", "find_skills (find_skills)"})
+	difftest.Same(t, err, nil)
+	difftest.Same(t, labels(tools), []string{"list_skills (000)", "get_skill (000)", "read_file_in_skill (001)", "skill (002)", "find_skills (find_skills)"})
 }
 
 // TestGetByURIOddNames checks that a bare name is only a key: after decoding it once, it may have
@@ -107,7 +108,7 @@ func TestGetByURIOddNames(t *testing.T) {
 		"SKILL://CI%2FCD%20Pipeline/SKILL.md":   got(by["CI/CD Pipeline"], pipeline),
 		"skill://CI%2FCD%20Pipeline/SKILL%2Emd": got(by["CI/CD Pipeline"], pipeline),
 	} {
-		same(t, call(t, h, "uri", "get_skill", args{"uri": uri}), want)
+		difftest.Same(t, call(t, h, "uri", "get_skill", args{"uri": uri}), want)
 	}
 	for _, uri := range []string{
 		"skill://CI%252FCD%20Pipeline/SKILL.md", "skill://CI%2FCD%20Pipeline/x.md", "skill://CI%2FCD%20Pipeline", "skill://CI%2FCD%20Pipeline%2FSKILL.md",
@@ -141,16 +142,16 @@ func TestEngageAlwaysAnswers(t *testing.T) {
 		h := hostOf(t, tt.root)
 		delete(deleted.Files, "engage/SKILL.md")
 		h.Engage = func() string { return "# Built in" }
-		same(t, call(t, h, "uri", "get_skill", args{"uri": engageURI}), tt.want)
+		difftest.Same(t, call(t, h, "uri", "get_skill", args{"uri": engageURI}), tt.want)
 		if r := call(t, h, "uri", "get_skill", args{"uri": "skill://nope/SKILL.md"}); !r.IsError || strings.Contains(r.Text, engageURI) {
 			t.Errorf("%s: %+v", name, r)
 		}
 	}
 	h := hostOf(t, project(nil))
-	same(t, call(t, h, "uri", "get_skill", args{"uri": engageURI}).IsError, true)
+	difftest.Same(t, call(t, h, "uri", "get_skill", args{"uri": engageURI}).IsError, true)
 	h.Engage = func() string { return "# Built in" }
 	uri, _ := skill.ParseURI(engageURI)
 	d, err := h.Document(t.Context(), uri)
-	same(t, d, lookup.Document{Text: "# Built in", ModelInvocable: true})
-	same(t, err, nil)
+	difftest.Same(t, d, lookup.Document{Text: "# Built in", ModelInvocable: true})
+	difftest.Same(t, err, nil)
 }

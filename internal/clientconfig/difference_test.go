@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/internal/test/difftest"
 )
 
 // oldEntry returns a file with an entry that a user changed. The entry has arguments of the user, a
@@ -108,9 +110,7 @@ func TestChosenArgumentsMerge(t *testing.T) {
 		{"", "serve --entry team"},
 	} {
 		s := Server{Args: want, Chosen: strings.Fields(tt.chosen)}
-		if d := cmp.Diff(tt.want, strings.Join(s.arguments([]string{"serve", "--dir", "/theirs"}), " ")); d != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.chosen, d)
-		}
+		difftest.Same(t, strings.Join(s.arguments([]string{"serve", "--dir", "/theirs"}), " "), tt.want, tt.chosen)
 	}
 }
 
@@ -136,9 +136,7 @@ func TestChosenArgumentsReplaceURL(t *testing.T) {
   }
 }
 `
-	if d := cmp.Diff(want, string(ch.EntryBefore)); d != "" {
-		t.Errorf("-want +got:\n%s", d)
-	}
+	difftest.Same(t, string(ch.EntryBefore), want)
 }
 
 // TestShownKeys checks that a key in a file, which may come from a clone, cannot forge a line.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/knack-dev/knack/internal/test/difftest"
 )
 
 // TestRemove adds each client's entry to a file that people wrote, and removes it again. It checks
@@ -39,8 +39,8 @@ func TestRemove(t *testing.T) {
 					if !c.holdsNothing(out) {
 						t.Errorf("%s: %s", c.ID, out)
 					}
-				} else if diff := cmp.Diff(before, string(out)); diff != "" {
-					t.Errorf("%s: %s", c.ID, diff)
+				} else {
+					difftest.Same(t, string(out), before, c.ID)
 				}
 			}
 		}

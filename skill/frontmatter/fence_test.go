@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/internal/test/difftest"
 )
 
 // parses is one file and the expected result of parsing it.
@@ -189,6 +191,6 @@ func TestFenceLimit(t *testing.T) {
 		{"---\n" + sized(MaxSize) + "text\n", tooLong},
 		{"---\n" + sized(MaxSize), []string{"fence-unclosed@1:1 the frontmatter is not closed | put the line --- after the last field"}},
 	} {
-		diff(t, fmt.Sprintf("%d bytes", len(c.in)), said(Parse([]byte(c.in)).Problems), c.want)
+		difftest.Same(t, said(Parse([]byte(c.in)).Problems), c.want, fmt.Sprintf("%d bytes", len(c.in)))
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/test/difftest"
 )
 
 func FuzzParse(f *testing.F) {
@@ -19,7 +21,7 @@ func FuzzParse(f *testing.F) {
 		checkDocument(t, data, d)
 		buffer := bytes.Clone(data)
 		shared := ParseShared(buffer, make([]Field, 0, 16))
-		diff(t, "shared", shared, d)
+		difftest.Same(t, shared, d, "shared")
 	})
 }
 

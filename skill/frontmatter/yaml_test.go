@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/knack-dev/knack/internal/test/alloctest"
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
@@ -154,7 +156,7 @@ func TestScalarJSON(t *testing.T) {
 		if d.Repaired {
 			t.Errorf("%q: repaired: %q", in, said(d.Problems))
 		}
-		diff(t, fmt.Sprintf("%q", in), string(d.JSON()), `{"x":`+want+`}`)
+		difftest.Same(t, string(d.JSON()), `{"x":`+want+`}`, fmt.Sprintf("%q", in))
 		if !json.Valid(d.JSON()) {
 			t.Errorf("%q: not valid JSON: %s", in, d.JSON())
 		}
@@ -165,9 +167,9 @@ func TestScalarJSON(t *testing.T) {
 func TestYAMLDepth(t *testing.T) {
 	nest := func(n int) []byte { return fenced("x: " + strings.Repeat("[", n) + strings.Repeat("]", n)) }
 	// The mapping itself is the first level.
-	diff(t, "16 levels", said(Parse(nest(maxDepth-1)).Problems), []string(nil))
-	diff(t, "17 levels", said(Parse(nest(maxDepth)).Problems),
-		[]string{"yaml-syntax@2:19 x: more than 16 levels deep | nest it less deeply"})
+	difftest.Same(t, said(Parse(nest(maxDepth-1)).Problems), []string(nil), "16 levels")
+	difftest.Same(t, said(Parse(nest(maxDepth)).Problems),
+		[]string{"yaml-syntax@2:19 x: more than 16 levels deep | nest it less deeply"}, "17 levels")
 	deep := "x:\n"
 	for i := 1; i <= maxDepth; i++ {
 		deep += strings.Repeat(" ", i) + "x:\n"
@@ -209,7 +211,7 @@ func TestHostileYAML(t *testing.T) {
 		t.Errorf("%d hostile blocks, want at least 60", len(blocks))
 	}
 	for i, block := range blocks {
-		if raced && i%4 != 0 {
+		if alloctest.Raced && i%4 != 0 {
 			continue // a quarter of the blocks is enough to find races
 		}
 		file := fenced(block)
@@ -220,7 +222,7 @@ func TestHostileYAML(t *testing.T) {
 		// The goal of 32 MiB is about memory in use; this is the sum of all allocations. It
 		// bounds the work too. The goal of 50 ms belongs to a benchmark, since a test must
 		// not fail on a slow machine.
-		if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 && !raced {
+		if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 && !alloctest.Raced {
 			t.Errorf("block %d, %.20q…: allocated %d MiB in all", i, block, n>>20)
 		}
 		if len(d.Problems) > maxProblems+2 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -84,13 +85,9 @@ func TestJunctionsAreLinks(t *testing.T) {
 	}
 	links, as := scanned(t, rootOpener{}, root), scanned(t, junctions{rootOpener{}}, root)
 	want := []string{"a", "b/c", "child"}
-	if diff := cmp.Diff(want, paths(as)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	difftest.Same(t, paths(as), want)
 	want = []string{"a/gone link-dangling", "a/out link-outside", "a/round link-loop", "d/deep link-outside", "d/within link-duplicate", "gone link-dangling"}
-	if diff := cmp.Diff(want, rules(as)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	difftest.Same(t, rules(as), want)
 	if diff := cmp.Diff(links.Notices, as.Notices, cmp.Comparer(func(a, b error) bool { return errors.Is(a, b) })); diff != "" {
 		t.Errorf("-symbolic links +junctions:\n%s", diff)
 	}
@@ -112,9 +109,7 @@ func TestJunctionsAreLinks(t *testing.T) {
 		for _, e := range list {
 			names = append(names, e.Name())
 		}
-		if diff := cmp.Diff([]string{"SKILL.md", "docs", "inner"}, names); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
+		difftest.Same(t, names, []string{"SKILL.md", "docs", "inner"})
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/knack-dev/knack/internal/test/difftest"
 )
 
 // TestJunctionsOfTheSystem checks that real junctions are followed like links, also on the way to
@@ -23,12 +23,8 @@ func TestJunctionsOfTheSystem(t *testing.T) {
 		}
 	}
 	scan := scanned(t, rootOpener{}, root)
-	if diff := cmp.Diff([]string{"a", "child"}, paths(scan)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	if diff := cmp.Diff([]string{"a/out link-outside"}, rules(scan)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	difftest.Same(t, paths(scan), []string{"a", "child"})
+	difftest.Same(t, rules(scan), []string{"a/out link-outside"})
 	if text, err := fs.ReadFile(scan.Bundles[0].FS, "inner/file"); string(text) != "text" || err != nil {
 		t.Errorf("through a junction in the skill: %q, %v", text, err)
 	}
@@ -36,7 +32,5 @@ func TestJunctionsOfTheSystem(t *testing.T) {
 	if out, err := exec.Command("cmd", "/c", "mklink", "/J", way, filepath.Dir(root)).CombinedOutput(); err != nil {
 		t.Skipf("%s", out)
 	}
-	if diff := cmp.Diff([]string{"a", "child"}, paths(scanned(t, rootOpener{}, filepath.Join(way, filepath.Base(root))))); diff != "" {
-		t.Errorf("a root below a junction: -want +got:\n%s", diff)
-	}
+	difftest.Same(t, paths(scanned(t, rootOpener{}, filepath.Join(way, filepath.Base(root)))), []string{"a", "child"}, "a root below a junction")
 }

@@ -12,8 +12,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -232,9 +231,7 @@ func TestReadDir(t *testing.T) {
 				for _, w := range want {
 					wanted[w] = true
 				}
-				if diff := cmp.Diff(wanted, got); diff != "" {
-					t.Error(diff)
-				}
+				difftest.Same(t, got, wanted)
 			})
 		}
 	}

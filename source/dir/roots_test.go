@@ -6,8 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -73,9 +72,7 @@ func TestWellKnown(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, listed(base, WellKnown(c.projects, c.home, nil), c.labels...)); diff != "" {
-				t.Error(diff)
-			}
+			difftest.Same(t, listed(base, WellKnown(c.projects, c.home, nil), c.labels...), c.want)
 		})
 	}
 }
@@ -90,7 +87,5 @@ func TestWellKnownAlso(t *testing.T) {
 			got[r.Label] = r.Labels()
 		}
 	}
-	if diff := cmp.Diff(map[string][]string{"claude-project": {"claude-project", "agents-project", "codex-project"}}, got); diff != "" {
-		t.Error(diff)
-	}
+	difftest.Same(t, got, map[string][]string{"claude-project": {"claude-project", "agents-project", "codex-project"}})
 }

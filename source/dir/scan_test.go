@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -222,12 +223,8 @@ func TestScan(t *testing.T) {
 			t.Run(c.name+"/"+doorName, func(t *testing.T) {
 				root := filepath.Join(tree(t, c.files), c.root)
 				scan := scanned(t, d, root, noLinks(c.noLinks))
-				if diff := cmp.Diff(append([]string{}, c.paths...), paths(scan)); diff != "" {
-					t.Errorf("skills: %s", diff)
-				}
-				if diff := cmp.Diff(append([]string{}, c.notices...), rules(scan)); diff != "" {
-					t.Errorf("notices: %s", diff)
-				}
+				difftest.Same(t, paths(scan), append([]string{}, c.paths...), "skills")
+				difftest.Same(t, rules(scan), append([]string{}, c.notices...), "notices")
 				for _, b := range scan.Bundles {
 					if _, err := readAll(b.FS, b.Entry); err != nil || b.Fault() != nil {
 						t.Errorf("%s: %v, %v", b.Path, err, b.Fault())
@@ -309,9 +306,7 @@ func TestEntry(t *testing.T) {
 				t.Errorf("%s: %s: %v", doorName, b.Path, b.Fault())
 			}
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", doorName, diff)
-		}
+		difftest.Same(t, got, want, doorName)
 	}
 }
 

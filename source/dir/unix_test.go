@@ -18,9 +18,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -302,8 +302,6 @@ func TestSpecialFilesAreNoticed(t *testing.T) {
 			must(t, unix.Mkfifo(filepath.Join(root, p), 0o644))
 		}
 		scan := scanned(t, d, root)
-		if diff := cmp.Diff([]string{"a/b/pipe file-special", "a/pipe file-special"}, rules(scan)); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		difftest.Same(t, rules(scan), []string{"a/b/pipe file-special", "a/pipe file-special"}, name)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/internal/test/difftest"
 )
 
 // TestLinkedWorktrees checks that a scan does not search a linked worktree below a root, which has
@@ -43,9 +45,7 @@ func TestLinkedWorktrees(t *testing.T) {
 			for _, b := range scan.Bundles {
 				got = append(got, b.Path)
 			}
-			if diff := cmp.Diff(skills, got); diff != "" {
-				t.Errorf("%s: %s: %s", name, root, diff)
-			}
+			difftest.Same(t, got, skills, name, root)
 		}
 	}
 	if at := filepath.Join(base, "repo"); !LinkedWorktree(at, filepath.Join(at, ".claude/worktrees/feat")) || LinkedWorktree(at, filepath.Join(at, "sub")) || LinkedWorktree(at, filepath.Join(at, "gone")) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/tool/lookup"
 )
@@ -16,16 +17,16 @@ const shopSkills = "/home/ana/shop/.claude/skills/"
 
 func TestSkillManager(t *testing.T) {
 	m := &SkillManager{Finder: waveFinder(t)}
-	same(t, m.Initialize(t.Context()), nil)
+	difftest.Same(t, m.Initialize(t.Context()), nil)
 	one := SkillMetadata{"skill-1", "Description of skill 1", "project", shopSkills + "skill-1"}
 	two := SkillMetadata{"skill-2", "Description of skill 2", "personal", "/home/ana/.claude/skills/skill-2"}
 	all := m.AvailableSkills()
-	same(t, len(all), 5)
-	same(t, []SkillMetadata{all[1], all[4]}, []SkillMetadata{one, two})
+	difftest.Same(t, len(all), 5)
+	difftest.Same(t, []SkillMetadata{all[1], all[4]}, []SkillMetadata{one, two})
 
 	got, err := m.LoadSkill(t.Context(), "skill-1")
-	same(t, err, nil)
-	same(t, got, &Skill{SkillMetadata: one, Content: md("skill-1", "Description of skill 1"),
+	difftest.Same(t, err, nil)
+	difftest.Same(t, got, &Skill{SkillMetadata: one, Content: md("skill-1", "Description of skill 1"),
 		Frontmatter: SkillFrontmatter{"skill-1", "Description of skill 1", json.RawMessage(`{"name":"skill-1","description":"Description of skill 1"}`)}})
 	none, err := m.LoadSkill(t.Context(), "nope")
 	if none != nil || err != nil {
@@ -36,18 +37,18 @@ func TestSkillManager(t *testing.T) {
 	if !errors.As(err, &details) {
 		t.Fatalf("an invalid skill: %v", err)
 	}
-	same(t, details, &SkillErrorDetails{SkillInvalid, "nodesc", "2:1: description is missing",
+	difftest.Same(t, details, &SkillErrorDetails{SkillInvalid, "nodesc", "2:1: description is missing",
 		[]string{"add a line description: that says what the skill does and when to use it"}, []string{"meta", "skill-1", "dup", "shadowed", "skill-2"}})
 
 	found, err := m.Discover(t.Context())
-	same(t, err, nil)
-	same(t, found.ProjectSkills["skill-1"], one)
-	same(t, found.PersonalSkills["skill-2"], two)
-	same(t, found.PersonalSkills["skill-1"].Description, "shadowed")
-	same(t, []int{len(found.ProjectSkills), len(found.PersonalSkills), len(found.Errors)}, []int{2, 5, 8})
+	difftest.Same(t, err, nil)
+	difftest.Same(t, found.ProjectSkills["skill-1"], one)
+	difftest.Same(t, found.PersonalSkills["skill-2"], two)
+	difftest.Same(t, found.PersonalSkills["skill-1"].Description, "shadowed")
+	difftest.Same(t, []int{len(found.ProjectSkills), len(found.PersonalSkills), len(found.Errors)}, []int{2, 5, 8})
 	for _, e := range found.Errors {
 		if e.SkillPath == shopSkills+"nodesc" {
-			same(t, e.Message, "2:1: description is missing")
+			difftest.Same(t, e.Message, "2:1: description is missing")
 		}
 	}
 }
@@ -66,8 +67,8 @@ func TestSkillManagerProject(t *testing.T) {
 	}}
 	for dir, want := range map[string]string{"/one": "here: In /one", "/two": "here: In /two", "": "here: At home"} {
 		r, err := m.Execute(t.Context(), SkillToolArgs{"here"}, ToolContext{Workdir: dir})
-		same(t, err, nil)
-		same(t, r.ShortResult, want)
+		difftest.Same(t, err, nil)
+		difftest.Same(t, r.ShortResult, want)
 	}
 	if _, err := m.Execute(t.Context(), SkillToolArgs{"here"}, ToolContext{Workdir: "/three"}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a project that cannot be opened: %v", err)
@@ -92,8 +93,8 @@ func TestManagerJSON(t *testing.T) {
 		{Skill{SkillMetadata: meta, Frontmatter: front, Content: "c"}, `{"name":"n","description":"d","type":"project","skillPath":"/p","frontmatter":{"name":"n","x":1},"content":"c"}`},
 	} {
 		got, err := json.Marshal(tt.v)
-		same(t, err, nil)
-		same(t, string(got), tt.want)
+		difftest.Same(t, err, nil)
+		difftest.Same(t, string(got), tt.want)
 	}
 }
 
@@ -104,7 +105,7 @@ func TestParseSkillFile(t *testing.T) {
 		"s/broken/SKILL.md":     "---\nname: [\n---\n",
 		"s/latin/SKILL.md":      "---\nname: latin\ndescription: \xe9\n---\n",
 	}).Files
-	same(t, ParseSkillFile(files, "s/skill-name/SKILL.md", skill.ScopeProject), ParsedSkillFile{
+	difftest.Same(t, ParseSkillFile(files, "s/skill-name/SKILL.md", skill.ScopeProject), ParsedSkillFile{
 		Frontmatter: SkillFrontmatter{"skill-name", "Brief", json.RawMessage(`{"name":"skill-name","description":"Brief"}`)},
 		Content:     "\n# Skill Content\n[a](../../etc/passwd)\n", SkillMetadata: SkillMetadata{"skill-name", "Brief", "project", "s/skill-name"},
 		ValidationErrors: []string{}, IsValid: true, Warnings: []string{"7: '../../etc/passwd' leads outside the skill's folder and is not followed"},
@@ -140,8 +141,8 @@ func TestReferences(t *testing.T) {
 	for _, w := range []string{"6: '../sibling/SKILL.md'", "6: '/etc/passwd'", "7: '%2e%2e/x'", "7: '../a b.md'", "7: 'C:\\x'", "7: '~/.ssh/id_rsa'", "7: 'file:///etc/passwd'", "8: '../out.md'", "18: '..\\x'"} {
 		want = append(want, w+" leads outside the skill's folder and is not followed")
 	}
-	same(t, got, want)
-	same(t, len(warnings([]byte(md("x", "d")+strings.Repeat("[x](../x)\n", 100)))), warningLimit)
+	difftest.Same(t, got, want)
+	difftest.Same(t, len(warnings([]byte(md("x", "d")+strings.Repeat("[x](../x)\n", 100)))), warningLimit)
 	// A reference that leaves the folder is not a fault: the whole skill loads.
 	f := finderOf(t, project(map[string]string{"x/SKILL.md": md("x", "d") + "[out](../y/SKILL.md)\n", "y/SKILL.md": "CANARY"}))
 	r := execute(t, f, "x")

@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
-
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/tool/lookup"
 
 	"github.com/knack-dev/knack/internal/test/skilltest"
@@ -74,7 +73,7 @@ func TestShortResult(t *testing.T) {
 		"To " + strings.Repeat("d", 200): "x: To " + strings.Repeat("d", 73) + "…",
 	} {
 		f := finderOf(t, project(map[string]string{"x/SKILL.md": md("x", description)}))
-		same(t, execute(t, f, "x").ShortResult, want)
+		difftest.Same(t, execute(t, f, "x").ShortResult, want)
 	}
 }
 
@@ -90,8 +89,8 @@ func TestJSON(t *testing.T) {
 		{SkillErrorDetails{Type: SkillSystemError}, `{"type":"system_error","message":""}`},
 	} {
 		got, err := json.Marshal(tt.v)
-		same(t, err, nil)
-		same(t, string(got), tt.want)
+		difftest.Same(t, err, nil)
+		difftest.Same(t, string(got), tt.want)
 	}
 }
 
@@ -101,13 +100,5 @@ func TestStrictRulesCoverSkips(t *testing.T) {
 		if r.Skips && strictRules[r.ID] == "" {
 			t.Errorf("%s skips a skill and does not make it invalid", r.ID)
 		}
-	}
-}
-
-// same compares whole values.
-func same(t testing.TB, got, want any) {
-	t.Helper()
-	if d := gocmp.Diff(want, got); d != "" {
-		t.Errorf("-want +got:\n%s", d)
 	}
 }

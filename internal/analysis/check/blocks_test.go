@@ -8,6 +8,7 @@ import (
 	"path"
 	"testing"
 
+	"github.com/knack-dev/knack/internal/test/alloctest"
 	"github.com/knack-dev/knack/internal/test/corpus"
 	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill/frontmatter"
@@ -20,7 +21,7 @@ func TestFixBlocks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
 	}
-	if raced {
+	if alloctest.Raced {
 		t.Skip("one goroutine races with nobody, and takes minutes")
 	}
 	f, err := os.Open(corpus.Dir(t, "frontmatter.jsonl.gz"))

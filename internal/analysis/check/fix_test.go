@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/knack-dev/knack/internal/test/alloctest"
 	"github.com/knack-dev/knack/internal/test/corpus"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/skill/frontmatter"
@@ -181,7 +182,7 @@ func TestFixEdge(t *testing.T) { fixAll(t, corpus.Dir(t, "edge"), 168) }
 
 // TestFixCorpus checks the same on the real skills. A reader sees each skill unchanged.
 func TestFixCorpus(t *testing.T) {
-	if raced {
+	if alloctest.Raced {
 		t.Skip("one goroutine races with nobody, and takes minutes")
 	}
 	fixAll(t, corpus.Dir(t, "skills"), 776)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/knack-dev/knack/internal/test/difftest"
 )
 
 // TestTable checks that each row of the table is complete, and that all labels and variables in it
@@ -77,9 +77,7 @@ func TestOrder(t *testing.T) {
 		opencode-project opencode-user opencode-skill-project opencode-skill-user goose-project goose-user windsurf-project windsurf-user
 		amp-user amp-config-user qwen-project qwen-user cline-project cline-user clinerules-project continue-project continue-user
 		crush-project crush-user kilo-project kilo-user kilo-config-user kilocode-project kilocode-user opencode-home-user`)
-	if diff := cmp.Diff(want, Labels()[:len(want)]); diff != "" {
-		t.Error(diff)
-	}
+	difftest.Same(t, Labels()[:len(want)], want)
 }
 
 func TestReads(t *testing.T) {

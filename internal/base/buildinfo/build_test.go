@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/knack-dev/knack/internal/test/difftest"
 )
 
 func TestBuild(t *testing.T) {
@@ -22,8 +22,6 @@ func TestBuild(t *testing.T) {
 			Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "0123abc"}, {Key: "vcs.modified", Value: "true"}},
 		}, released},
 	} {
-		if diff := cmp.Diff(c.want, parse(&c.info)); diff != "" {
-			t.Errorf("%s: (-want +got)\n%s", name, diff)
-		}
+		difftest.Same(t, parse(&c.info), c.want, name)
 	}
 }

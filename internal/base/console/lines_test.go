@@ -7,8 +7,9 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/term"
+
+	"github.com/knack-dev/knack/internal/test/difftest"
 )
 
 // TestKeys checks the lines that keys and the editor make of a terminal's bytes, however the reads
@@ -33,9 +34,7 @@ func TestKeys(t *testing.T) {
 			}
 			got = append(got, line)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
-		}
+		difftest.Same(t, got, want)
 	}
 }
 

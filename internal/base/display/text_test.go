@@ -7,15 +7,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/knack-dev/knack/internal/test/difftest"
 )
-
-func diff(t *testing.T, what string, got, want any) {
-	t.Helper()
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", what, d)
-	}
-}
 
 func TestEcho(t *testing.T) {
 	for in, want := range map[string]string{
@@ -36,7 +29,7 @@ func TestEcho(t *testing.T) {
 		"👩\u200d💻":                           "👩\u200d💻",
 	} {
 		got := Echo(in)
-		diff(t, "Echo", got, want)
+		difftest.Same(t, got, want, "Echo")
 		if len(got) > EchoLimit || !utf8.ValidString(got) {
 			t.Errorf("%q: %d bytes", got, len(got))
 		}
@@ -48,8 +41,8 @@ func TestOneLine(t *testing.T) {
 		"": "", "a": "a", "a b": "a b", " a": "a", "a ": "a", "a  b": "a b", "a\r\n\tb": "a b", "a\u00a0\u2003b": "a b", "\x00a\x1bb\u0085": "a b",
 		"a\u2028b\u2029": "a b", "\u202ea\u200f b\u2069": "a b", "a \u200e b": "a b", "é  ü": "é ü", "a\xffb": "a\ufffdb", "\u202e": "", " \n ": "",
 	} {
-		diff(t, "OneLine", OneLine(in), want)
-		diff(t, "again", OneLine(OneLine(in)), want)
+		difftest.Same(t, OneLine(in), want, "OneLine")
+		difftest.Same(t, OneLine(OneLine(in)), want, "again")
 	}
 }
 
@@ -62,10 +55,10 @@ func TestCutBytes(t *testing.T) {
 		{"abc", 3, "abc"}, {"abc", 2, "ab"}, {"abc", 0, ""}, {"abc", -1, ""}, {"aé", 2, "a"}, {"aé", 3, "aé"}, {"😀", 3, ""}, {"\x80\x80", 1, "\x80"}, {"", 0, ""},
 		{"ab" + strings.Repeat("\x80", 9), 8, "ab" + strings.Repeat("\x80", 6)},
 	} {
-		diff(t, c.s, CutBytes(c.s, c.n), c.want)
+		difftest.Same(t, CutBytes(c.s, c.n), c.want, c.s)
 	}
-	diff(t, "Excerpt", Excerpt(strings.Repeat("é ", 40)), strings.Repeat("é ", 20)+"…")
-	diff(t, "Quote", Quote("a\nb"), "'a b'")
+	difftest.Same(t, Excerpt(strings.Repeat("é ", 40)), strings.Repeat("é ", 20)+"…", "Excerpt")
+	difftest.Same(t, Quote("a\nb"), "'a b'", "Quote")
 }
 
 // TestIsBlank checks that IsBlank returns true exactly if OneLine returns "".
@@ -119,6 +112,6 @@ func TestAppendVisibleJSON(t *testing.T) {
 		"[\"Ünï 😀 日本\"]":              `["Ünï 😀 日本"]`,
 		"[\"\u200d\u0085\ufeff\\n\"]": `["\u200d\u0085\ufeff\n"]`,
 	} {
-		diff(t, text, string(AppendVisibleJSON(nil, []byte(text))), want)
+		difftest.Same(t, string(AppendVisibleJSON(nil, []byte(text))), want, text)
 	}
 }

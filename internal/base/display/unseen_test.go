@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/knack-dev/knack/internal/test/difftest"
 )
 
 // TestUnseen checks that the table of invisible characters agrees with the Unicode version of Go.
@@ -42,8 +44,8 @@ func TestNeeded(t *testing.T) {
 		"⚠\ufe0f ☎\ufe0e ©\ufe0f ™\ufe0f 1\ufe0f\u20e3 #\ufe0f\u20e3 ㊗\ufe0f 〰\ufe0f ▶\ufe0f ⬆\ufe0f ℹ\ufe0f 🅰\ufe0f",
 		tagged("gbeng") + tagged("gbsct") + tagged("gbwls"),
 	} {
-		diff(t, "visible", Visible(s, CodePoint), s)
-		diff(t, "in one line", OneLine(s), s)
+		difftest.Same(t, Visible(s, CodePoint), s, "visible")
+		difftest.Same(t, OneLine(s), s, "in one line")
 	}
 }
 
@@ -86,13 +88,13 @@ func TestVisible(t *testing.T) {
 		"\U000f0000":                     "[U+F0000]",
 		"\xff\u202e\xff":                 "\xff[U+202E]\xff",
 	} {
-		diff(t, in, Visible(in, CodePoint), want)
+		difftest.Same(t, Visible(in, CodePoint), want, in)
 		for _, r := range OneLine(in) {
 			if unicode.IsControl(r) || IsBidiControl(r) || r == 0x200b || r == 0xe0041 || r == 0x1d173 {
 				t.Errorf("%q has %U in one line", in, r)
 			}
 		}
 	}
-	diff(t, "in one line", OneLine("a\u200b \u202eb\U000e0041 👩\u200d💻 "+england), "a b 👩\u200d💻 "+england)
-	diff(t, "escaped", Visible("a\x1b\u202e\U000e0041", Escaped), `a\x1b\u202e\U000e0041`)
+	difftest.Same(t, OneLine("a\u200b \u202eb\U000e0041 👩\u200d💻 "+england), "a b 👩\u200d💻 "+england, "in one line")
+	difftest.Same(t, Visible("a\x1b\u202e\U000e0041", Escaped), `a\x1b\u202e\U000e0041`, "escaped")
 }

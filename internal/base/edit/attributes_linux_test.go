@@ -7,8 +7,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/knack-dev/knack/internal/test/difftest"
 )
 
 const (
@@ -71,9 +72,7 @@ func TestReplaceKeepsAttributes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(before, attributesOf(t, kept)); diff != "" {
-		t.Errorf("the backup: %s", diff)
-	}
+	difftest.Same(t, attributesOf(t, kept), before, "the backup")
 	if err := os.Remove(kept); err != nil {
 		t.Fatal(err)
 	}
@@ -83,9 +82,7 @@ func TestReplaceKeepsAttributes(t *testing.T) {
 	if len(before) < 3 {
 		t.Fatalf("only %v was set", before)
 	}
-	if diff := cmp.Diff(before, attributesOf(t, path)); diff != "" {
-		t.Error(diff)
-	}
+	difftest.Same(t, attributesOf(t, path), before)
 	if info, err := os.Stat(path); err != nil || info.Mode() != mode.Mode() {
 		t.Errorf("mode %v, %v; it was %v", info.Mode(), err, mode.Mode())
 	}

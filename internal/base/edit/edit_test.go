@@ -10,8 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
@@ -219,9 +218,7 @@ func TestWritesAreSynced(t *testing.T) {
 		if err := c.do(); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		if diff := cmp.Diff(c.want, seen); diff != "" {
-			t.Errorf("%s: %s", c.name, diff)
-		}
+		difftest.Same(t, seen, c.want, c.name)
 	}
 	failed := errors.New("the disk is gone")
 	fsync = func(*os.File) error { return failed }

@@ -15,6 +15,8 @@ import (
 	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/knack-dev/knack/internal/test/difftest"
 )
 
 // newTestTree makes a tree with the files a and sub/b.
@@ -93,9 +95,7 @@ func TestTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{"a": "new a", "sub/b": "new sub/b", "big": string(big)}
-	if diff := cmp.Diff(want, files(t, at)); diff != "" {
-		t.Error(diff)
-	}
+	difftest.Same(t, files(t, at), want)
 	for path, mode := range map[string]fs.FileMode{"": 0o755, "a": 0o644, "sub": 0o755, "sub/b": 0o755} {
 		if info, err := os.Stat(filepath.Join(at, path)); err != nil || runtime.GOOS != "windows" && (info.Mode().Perm()&^mode != 0 || info.Mode()&0o100 != mode&0o100) {
 			t.Errorf("%q: %v, %v", path, info.Mode(), err)
@@ -140,9 +140,7 @@ func TestTreePlaceTaken(t *testing.T) {
 	if err := tree.Place(filepath.Join(dir, "free")); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff(map[string]string{"free/a": "new a", "free/c": "", "part/b": "new sub/b", "full/mine": "", "file": ""}, files(t, dir)); diff != "" {
-		t.Error(diff)
-	}
+	difftest.Same(t, files(t, dir), map[string]string{"free/a": "new a", "free/c": "", "part/b": "new sub/b", "full/mine": "", "file": ""})
 }
 
 // TestTreeExchange checks that the new folder is in its place, and that the caller finds the old
@@ -169,9 +167,7 @@ func TestTreeExchange(t *testing.T) {
 		if err := Sweep(parent, nil); err != nil {
 			t.Error(err)
 		}
-		if diff := cmp.Diff([]string{"x"}, names(t, dir)); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		difftest.Same(t, names(t, dir), []string{"x"}, name)
 	}
 }
 
@@ -198,9 +194,7 @@ func TestTreeExchangeRefuses(t *testing.T) {
 	if _, _, err := tree.File("c", false, strings.NewReader("c"), 1); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff(map[string]string{"a": "new a", "sub/b": "new sub/b", "c": "c"}, files(t, tree.Path())); diff != "" {
-		t.Error(diff)
-	}
+	difftest.Same(t, files(t, tree.Path()), map[string]string{"a": "new a", "sub/b": "new sub/b", "c": "c"})
 }
 
 func names(t *testing.T, dir string) (all []string) {
@@ -243,9 +237,7 @@ func TestSweep(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"mine": "old"}, files(t, kept)) + cmp.Diff(newFiles, files(t, alive.Path())); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{filepath.Base(alive.dir), "notes"}, names(t, parent)); diff != "" {
-		t.Error(diff)
-	}
+	difftest.Same(t, names(t, parent), []string{filepath.Base(alive.dir), "notes"})
 	if err := errors.Join(alive.Remove(), os.Remove(other), Sweep(parent, nil), Sweep(parent, nil)); err != nil {
 		t.Error(err)
 	}
@@ -326,9 +318,7 @@ func TestTreeWithoutLocks(t *testing.T) {
 	if err := tree.Place(at); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff(newFiles, files(t, at)); diff != "" {
-		t.Error(diff)
-	}
+	difftest.Same(t, files(t, at), newFiles)
 	in, err := openFolder(dir)
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/knack-dev/knack/internal/test/difftest"
 )
 
 // lines returns a log, and a function that returns the lines written to it, without times.
@@ -47,9 +47,7 @@ func TestLogIsBounded(t *testing.T) {
 		`level=ERROR msg="the disk is full" who=x at=/a`, `level=ERROR msg="the disk is full" who.at=/a`,
 		`level=ERROR msg="the disk is full" at=/a repeated=999`, `level=ERROR msg="the disk is full" at=/a`,
 	}
-	if diff := cmp.Diff(want, got()); diff != "" {
-		t.Error(diff)
-	}
+	difftest.Same(t, got(), want)
 }
 
 // TestLogIsBoundedWhereEveryLineDiffers checks that lines that all differ are also bounded, and

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/knack-dev/knack/internal/test/difftest"
 )
 
 // of returns an index of documents, with their names as keys.
@@ -56,7 +58,7 @@ func TestSearch(t *testing.T) {
 		"change log": {"changelog-writer"}, "c++": {"changelog-writer"}, "to": {"zebra"},
 		"how do i do the": {"zebra"}, "zebrx": {"zebra"}, "k8s": {"zebra"},
 	} {
-		diffs(t, query, found(shelf, query), want)
+		difftest.Same(t, found(shelf, query), want, query)
 	}
 }
 
@@ -78,7 +80,7 @@ func TestExplain(t *testing.T) {
 			}
 			got = append(got, shelf.Keys()[h.Doc]+": "+strings.Join(why, ", "))
 		}
-		diffs(t, query, strings.Join(got, "; "), want)
+		difftest.Same(t, strings.Join(got, "; "), want, query)
 	}
 	if h := shelf.Search("git", nil, Options{}).Hits[0]; h.Matches != nil {
 		t.Errorf("unasked: %v", h.Matches)
@@ -98,11 +100,11 @@ func TestWeight(t *testing.T) {
 		}
 	}
 	r := shelf.Search("git", without("git", "zebra"), Options{})
-	diffs(t, "hits", r, Result{Hits: all.Hits[1:], Total: 2})
-	diffs(t, "none", shelf.Search("git", without(shelf.Keys()...), Options{}), Result{})
+	difftest.Same(t, r, Result{Hits: all.Hits[1:], Total: 2}, "hits")
+	difftest.Same(t, shelf.Search("git", without(shelf.Keys()...), Options{}), Result{}, "none")
 	half := shelf.Search("git", func(doc int) float32 { return 0.5 }, Options{})
 	for i, h := range half.Hits {
-		diffs(t, "half", h.Score, all.Hits[i].Score/2)
+		difftest.Same(t, h.Score, all.Hits[i].Score/2, "half")
 	}
 }
 
@@ -114,7 +116,7 @@ func TestUnknownWords(t *testing.T) {
 		"powerpiont": {"pptx"}, "powerpoin": {"pptx"}, "iphnoe": {"ios"}, "powrpiont": nil, "pwrpiont": nil, "iph": nil,
 		"webscraping": {"brush"}, "scrapingweb": {"crawler", "y"}, "scrapingwbe": nil, "forweb": {"crawler", "y"},
 	} {
-		diffs(t, query, found(x, query), want)
+		difftest.Same(t, found(x, query), want, query)
 	}
 }
 
@@ -124,7 +126,7 @@ func TestRare(t *testing.T) {
 	for i := range 10 {
 		docs = append(docs, Doc{Name: fmt.Sprint("x", i), Description: "common"})
 	}
-	diffs(t, "first", found(of(append(docs, Doc{Name: "last", Description: "rare"})...), "common rare")[0], "last")
+	difftest.Same(t, found(of(append(docs, Doc{Name: "last", Description: "rare"})...), "common rare")[0], "last", "first")
 }
 
 // TestRelevant checks that a document with less than a fifth of the best score is not found,
@@ -132,9 +134,9 @@ func TestRare(t *testing.T) {
 func TestRelevant(t *testing.T) {
 	docs := []Doc{{Name: "red green blue"}, {Name: "x", Description: strings.Repeat("white ", 400) + "red"}, {Name: "y"}, {Name: "z"}}
 	x := of(docs...)
-	diffs(t, "below the cut", x.Search("red green blue", nil, Options{Limit: 9}).Total, 1)
+	difftest.Same(t, x.Search("red green blue", nil, Options{Limit: 9}).Total, 1, "below the cut")
 	first := func(doc int) float32 { return []float32{0, 1, 1, 1}[doc] }
-	diffs(t, "the best is hidden", x.Search("red green blue", first, Options{}).Total, 1)
+	difftest.Same(t, x.Search("red green blue", first, Options{}).Total, 1, "the best is hidden")
 	for _, h := range shelf.Search("git commit deploy", nil, Options{}).Hits {
 		if best := shelf.Search("git commit deploy", nil, Options{Limit: 1}).Hits[0].Score; h.Score < best*relevant {
 			t.Errorf("%s has %v of %v", shelf.Keys()[h.Doc], h.Score, best)
@@ -145,17 +147,17 @@ func TestRelevant(t *testing.T) {
 // TestFarStems checks that a term that is much longer or shorter than a word with the same stem
 // counts half.
 func TestFarStems(t *testing.T) {
-	diffs(t, "a far stem and a synonym", found(of(Doc{Name: "code excellence"}, Doc{Name: "xlsx"}, Doc{Name: "a"}), "excel")[0], "xlsx")
+	difftest.Same(t, found(of(Doc{Name: "code excellence"}, Doc{Name: "xlsx"}, Doc{Name: "a"}), "excel")[0], "xlsx", "a far stem and a synonym")
 	x := of(Doc{Name: "deployments"}, Doc{Name: "deployed"})
 	hits := x.Search("deploy", nil, Options{}).Hits
-	diffs(t, "half", hits[0].Score, 2*hits[1].Score)
+	difftest.Same(t, hits[0].Score, 2*hits[1].Score, "half")
 }
 
 // TestShortTypos checks that two short words do not count as misspellings of each other.
 func TestShortTypos(t *testing.T) {
 	x := of(Doc{Name: "log"}, Doc{Name: "jobs"}, Doc{Name: "excel"}, Doc{Name: "json"})
 	for query, want := range map[string][]string{"logo": nil, "jobz": nil, "exel": {"excel"}, "jsoon": {"json"}} {
-		diffs(t, query, found(x, query), want)
+		difftest.Same(t, found(x, query), want, query)
 	}
 }
 
@@ -164,7 +166,7 @@ func TestShortTypos(t *testing.T) {
 func TestOrderOfWords(t *testing.T) {
 	want := shelf.Search("commit git", nil, Options{Explain: true})
 	for _, q := range []string{"git commit", "git git commit git", "Commit, GIT commit."} {
-		diffs(t, q, shelf.Search(q, nil, Options{Explain: true}), want)
+		difftest.Same(t, shelf.Search(q, nil, Options{Explain: true}), want, q)
 	}
 }
 
@@ -186,7 +188,7 @@ func TestLimit(t *testing.T) {
 		}
 	}
 	for _, n := range []int{1, 2, 3, 10, 299, 300, 301, 1000} {
-		diffs(t, fmt.Sprint(n), x.Search("thing", nil, Options{Limit: n}), Result{Hits: all.Hits[:min(n, 300)], Total: 300})
+		difftest.Same(t, x.Search("thing", nil, Options{Limit: n}), Result{Hits: all.Hits[:min(n, 300)], Total: 300}, fmt.Sprint(n))
 	}
 }
 
@@ -251,7 +253,7 @@ func TestUpdate(t *testing.T) {
 			for _, q := range queries {
 				o := Options{Explain: true}
 				if got, want := x.Search(q, nil, o), once.Search(q, nil, o); !reflect.DeepEqual(got, want) {
-					diffs(t, q, got, want)
+					difftest.Same(t, got, want, q)
 				}
 			}
 			if t.Failed() {
@@ -286,26 +288,26 @@ func TestGone(t *testing.T) {
 	}
 	keys := slices.Sorted(maps.Keys(docs))
 	x := update(new(Index[string]), keys)
-	diffs(t, "while it is there", found(x, "kubernetse"), []string{"kubernetse"})
+	difftest.Same(t, found(x, "kubernetse"), []string{"kubernetse"}, "while it is there")
 	x = update(x, slices.DeleteFunc(slices.Clone(keys), func(k string) bool { return k == "kubernetse" }))
 	if p := x.core.parts[0]; p.live == len(p.places) {
 		t.Error("the test is to look into a part with gaps")
 	}
-	diffs(t, "when it is gone", found(x, "kubernetse"), []string{"kubernetes"})
+	difftest.Same(t, found(x, "kubernetse"), []string{"kubernetes"}, "when it is gone")
 	x = update(x, keys[:40])
 	if p := x.core.parts[0]; len(p.places) != 40 {
 		t.Errorf("%d places for 40 documents", len(p.places))
 	}
 	twice := update(x, []string{"filler1", "filler1", "filler2"})
 	for range 2 { // keys should differ; if they do not, each position counts as a document
-		diffs(t, "twice", twice.Search("filler1", nil, Options{}).Total, 2)
+		difftest.Same(t, twice.Search("filler1", nil, Options{}).Total, 2, "twice")
 		twice = update(twice, twice.Keys())
 	}
 	live := 0
 	for _, p := range twice.core.parts {
 		live += p.live
 	}
-	diffs(t, "documents", live, 3)
+	difftest.Same(t, live, 3, "documents")
 }
 
 // TestUpdateChangesKeys checks that read may change the key of a document.
@@ -319,45 +321,45 @@ func TestUpdateChangesKeys(t *testing.T) {
 		return docs
 	}
 	x := new(Index[string]).Update(keys, doc)
-	diffs(t, "keys", x.Keys(), []string{"a?", "b?"})
+	difftest.Same(t, x.Keys(), []string{"a?", "b?"}, "keys")
 	read := 0
 	x.Update([]string{"a", "b?"}, func(places []int) []Doc { read += len(places); return make([]Doc, len(places)) })
-	diffs(t, "read again", read, 1)
+	difftest.Same(t, read, 1, "read again")
 }
 
 func TestEmpty(t *testing.T) {
-	diffs(t, "the zero value", new(Index[int]).Search("git", nil, Options{Explain: true}), Result{})
+	difftest.Same(t, new(Index[int]).Search("git", nil, Options{Explain: true}), Result{}, "the zero value")
 	x := shelf.Update(nil, nil)
-	diffs(t, "all gone", x.Search("git", nil, Options{}), Result{})
-	diffs(t, "keys", len(x.Keys()), 0)
-	diffs(t, "a document of nothing", found(of(Doc{}, Doc{Name: "x"}), "x"), []string{"x"})
+	difftest.Same(t, x.Search("git", nil, Options{}), Result{}, "all gone")
+	difftest.Same(t, len(x.Keys()), 0, "keys")
+	difftest.Same(t, found(of(Doc{}, Doc{Name: "x"}), "x"), []string{"x"}, "a document of nothing")
 }
 
 // TestBounds checks that the text of a document or a query beyond its bound is not read.
 func TestBounds(t *testing.T) {
 	many := strings.Repeat("word ", 1_000_000)
 	x := of(Doc{Name: strings.Repeat("n ", 1000) + "lost", Description: many + "lost", Headings: []string{many, "lost"}, Tags: []string{many, "lost"}}, Doc{Name: "other"})
-	diffs(t, "beyond the bound", found(x, "lost"), []string(nil))
-	diffs(t, "within it", len(found(x, "word")), 1)
+	difftest.Same(t, found(x, "lost"), []string(nil), "beyond the bound")
+	difftest.Same(t, len(found(x, "word")), 1, "within it")
 	for i := range maxWords {
 		if n := int(x.core.parts[0].seg.lengths[0][i]); n != min(maxWords[i]/unit[i], 255) {
 			t.Errorf("%s has the length %d", fieldID(i), n)
 		}
 	}
-	diffs(t, "a long query", found(x, strings.Repeat("x ", maxQueryBytes)+"other"), []string(nil))
-	diffs(t, "far behind blanks", found(x, strings.Repeat(" ", maxQueryBytes)+"other"), []string(nil))
-	diffs(t, "a text far behind blanks", found(of(Doc{Name: "x", Description: strings.Repeat(" ", maxFieldBytes) + "lost"}), "lost"), []string(nil))
+	difftest.Same(t, found(x, strings.Repeat("x ", maxQueryBytes)+"other"), []string(nil), "a long query")
+	difftest.Same(t, found(x, strings.Repeat(" ", maxQueryBytes)+"other"), []string(nil), "far behind blanks")
+	difftest.Same(t, found(of(Doc{Name: "x", Description: strings.Repeat(" ", maxFieldBytes) + "lost"}), "lost"), []string(nil), "a text far behind blanks")
 	if HasWords(strings.Repeat(" ", maxQueryBytes)+"x") || HasWords("... -") || !HasWords(" x") {
 		t.Error("HasWords sees what a search does not, or not what it does")
 	}
 	unknown := "xxxxa xxxxb xxxxc xxxxd xxxxe xxxxf xxxxg"
-	diffs(t, "few misspelt words", found(x, unknown+" zther"), []string{"other"})
-	diffs(t, "many misspelt words", found(x, unknown+" xxxxh zther"), []string(nil))
+	difftest.Same(t, found(x, unknown+" zther"), []string{"other"}, "few misspelt words")
+	difftest.Same(t, found(x, unknown+" xxxxh zther"), []string(nil), "many misspelt words")
 	often := of(Doc{Name: "x", Description: strings.Repeat("often ", 9), Headings: []string{strings.Repeat("again ", 9)}})
-	diffs(t, "more often than is counted", often.Search("often again", nil, Options{Explain: true}).Hits[0].Matches,
-		[]Match{{"again", "again", "text", "exact"}, {"often", "often", "description", "exact"}})
-	diffs(t, "a query of many words", found(x, strings.Repeat("x ", maxQueryWords)+"other"), []string(nil))
-	diffs(t, "one less", found(x, strings.Repeat("x ", maxQueryWords-1)+"other"), []string{"other"})
+	difftest.Same(t, often.Search("often again", nil, Options{Explain: true}).Hits[0].Matches,
+		[]Match{{"again", "again", "text", "exact"}, {"often", "often", "description", "exact"}}, "more often than is counted")
+	difftest.Same(t, found(x, strings.Repeat("x ", maxQueryWords)+"other"), []string(nil), "a query of many words")
+	difftest.Same(t, found(x, strings.Repeat("x ", maxQueryWords-1)+"other"), []string{"other"}, "one less")
 }
 
 // TestBeginning checks that the first words of a document's beginning, without stop words, count
@@ -368,13 +370,13 @@ func TestBeginning(t *testing.T) {
 		telling = append(telling, fmt.Sprint("word", i))
 	}
 	x := of(Doc{Name: "x", Description: "to", Beginning: "How to do the " + strings.Join(telling, " and ")}, Doc{Name: "y"})
-	diffs(t, "a word", x.Search("word0", nil, Options{Explain: true}).Hits[0].Matches, []Match{{"word0", "word0", "text", "exact"}})
-	diffs(t, "the last", len(x.core.terms(nil, telling[maxBeginning-1], exactMatch)), 1)
-	diffs(t, "one too many", len(x.core.terms(nil, telling[maxBeginning], exactMatch)), 0)
-	diffs(t, "no telling word", found(x, "and how"), []string(nil))
+	difftest.Same(t, x.Search("word0", nil, Options{Explain: true}).Hits[0].Matches, []Match{{"word0", "word0", "text", "exact"}}, "a word")
+	difftest.Same(t, len(x.core.terms(nil, telling[maxBeginning-1], exactMatch)), 1, "the last")
+	difftest.Same(t, len(x.core.terms(nil, telling[maxBeginning], exactMatch)), 0, "one too many")
+	difftest.Same(t, found(x, "and how"), []string(nil), "no telling word")
 	one := of(Doc{Name: "a", Headings: []string{"red"}, Beginning: "blue"}, Doc{Name: "b", Headings: []string{"blue"}, Beginning: "red"})
 	hits := one.Search("red", nil, Options{}).Hits
-	diffs(t, "scores", hits[0].Score, hits[1].Score)
+	difftest.Same(t, hits[0].Score, hits[1].Score, "scores")
 }
 
 // TestPostings checks that postings of every frequency and distance are read as they were written.
@@ -400,9 +402,9 @@ func TestPostings(t *testing.T) {
 	s := w.done(nil)
 	var got [][2]uint32
 	s.each(0, func(doc uint32, packed byte) { got = append(got, [2]uint32{doc, uint32(packed)}) })
-	diffs(t, "postings", got, want)
-	diffs(t, "terms", s.len(), 1)
-	diffs(t, "term", s.term(0), "word")
+	difftest.Same(t, got, want, "postings")
+	difftest.Same(t, s.len(), 1, "terms")
+	difftest.Same(t, s.term(0), "word", "term")
 }
 
 // TestManyBeginnings checks that a word that begins very many terms matches the shortest of them.
@@ -413,7 +415,7 @@ func TestManyBeginnings(t *testing.T) {
 	}
 	x := of(docs...)
 	got := found(x, "word")
-	diffs(t, "how many", len(got), maxPrefixes)
+	difftest.Same(t, len(got), maxPrefixes, "how many")
 	if !slices.Contains(got, "word999") || slices.Contains(got, "word500xxxxxxxxxx") {
 		t.Errorf("not the shortest: %v", got)
 	}
@@ -425,7 +427,7 @@ func TestAtOnce(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for range 200 {
-				diffs(t, "answer", shelf.Search("git commit stripe", nil, Options{Explain: true}), want)
+				difftest.Same(t, shelf.Search("git commit stripe", nil, Options{Explain: true}), want, "answer")
 				of(Doc{Name: "git"}).Search("git", nil, Options{})
 			}
 		})

@@ -6,15 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/knack-dev/knack/internal/test/difftest"
 )
-
-func diffs(t testing.TB, what string, got, want any) {
-	t.Helper()
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("%s (-want +got):\n%s", what, d)
-	}
-}
 
 func wordsOf(text string) (all []string) {
 	for w := range words(text) {
@@ -50,10 +43,10 @@ func TestWords(t *testing.T) {
 		"a\u202eb\ufeffc":            "a b c",
 		"\xff\xfea\xc3":              "a",
 	} {
-		diffs(t, text, strings.Join(wordsOf(text), " "), want)
+		difftest.Same(t, strings.Join(wordsOf(text), " "), want, text)
 	}
-	diffs(t, "a long word", wordsOf(strings.Repeat("a", 100)), []string{strings.Repeat("a", maxWord)})
-	diffs(t, "a long word of wide letters", wordsOf(strings.Repeat("я", 100)), []string{strings.Repeat("я", maxWord/2)})
+	difftest.Same(t, wordsOf(strings.Repeat("a", 100)), []string{strings.Repeat("a", maxWord)}, "a long word")
+	difftest.Same(t, wordsOf(strings.Repeat("я", 100)), []string{strings.Repeat("я", maxWord/2)}, "a long word of wide letters")
 }
 
 // TestWordsEnd checks that words reads no further once its caller stops.
@@ -65,7 +58,7 @@ func TestWordsEnd(t *testing.T) {
 				break
 			}
 		}
-		diffs(t, text, n, 2)
+		difftest.Same(t, n, 2, text)
 	}
 }
 
@@ -166,13 +159,13 @@ func TestSynonyms(t *testing.T) {
 			if back != short[word] || stop()[word] || stop()[other] || string(stem([]byte(word))) == string(stem([]byte(other))) {
 				t.Errorf("%s and %s", word, other)
 			}
-			diffs(t, word, found(of(Doc{Name: "x", Description: other}, Doc{Name: "y"}), word), []string{"x"})
+			difftest.Same(t, found(of(Doc{Name: "x", Description: other}, Doc{Name: "y"}), word), []string{"x"}, word)
 		}
 	}
-	diffs(t, "another form of a synonym", found(of(Doc{Name: "x", Description: "databases"}), "db"), []string{"x"})
-	diffs(t, "a plural", found(of(Doc{Name: "pptx"}), "decks"), []string{"pptx"})
-	diffs(t, "the head word", found(of(Doc{Name: "powerpoint"}), "pptx"), []string(nil))
-	diffs(t, "two words", found(of(Doc{Name: "pr-writer"}), "merge requests"), []string{"pr-writer"})
+	difftest.Same(t, found(of(Doc{Name: "x", Description: "databases"}), "db"), []string{"x"}, "another form of a synonym")
+	difftest.Same(t, found(of(Doc{Name: "pptx"}), "decks"), []string{"pptx"}, "a plural")
+	difftest.Same(t, found(of(Doc{Name: "powerpoint"}), "pptx"), []string(nil), "the head word")
+	difftest.Same(t, found(of(Doc{Name: "pr-writer"}), "merge requests"), []string{"pr-writer"}, "two words")
 }
 
 // TestLettersAreNear checks that the filter before the edit distance drops no word that is near

@@ -7,10 +7,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/internal/test/skilltest"
 )
 
@@ -18,14 +17,6 @@ import (
 func arranged(entries []*catalog.Entry, st Style, budget int, search string) string {
 	text, _ := Of(entries).Arrange(st, budget, search)
 	return text
-}
-
-// same compares whole values.
-func same(t testing.TB, got, want any) {
-	t.Helper()
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("-want +got:\n%s", d)
-	}
 }
 
 func TestStages(t *testing.T) {
@@ -68,7 +59,7 @@ func TestStages(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			same(t, arranged(tt.entries, Bullets, tt.budget, tt.more), tt.want)
+			difftest.Same(t, arranged(tt.entries, Bullets, tt.budget, tt.more), tt.want)
 		})
 	}
 }
@@ -109,7 +100,7 @@ func TestManySkills(t *testing.T) {
 func TestWholeAtTheBudget(t *testing.T) {
 	e := skilltest.Entries("a", strings.Repeat("b", 50), "c", strings.Repeat("d", 50))
 	whole := arranged(e, Bullets, 1000, "")
-	same(t, arranged(e, Bullets, display.Length(whole), ""), whole)
+	difftest.Same(t, arranged(e, Bullets, display.Length(whole), ""), whole)
 	if arranged(e, Bullets, display.Length(whole)-1, "") == whole {
 		t.Error("one character over the budget is shown")
 	}
@@ -177,5 +168,5 @@ func TestProperties(t *testing.T) {
 
 func TestOrder(t *testing.T) {
 	c := skilltest.Catalog(t, skilltest.Project(map[string]string{"b/SKILL.md": skilltest.Document("B", "d"), "z/SKILL.md": skilltest.Document("a", "d")}), skilltest.Global(map[string]string{"A/SKILL.md": skilltest.Document("A2", "d")}))
-	same(t, arranged(skilltest.View(t, c).Listed, Bullets, Budget, ""), "- a: d\n- B: d\n- A2: d")
+	difftest.Same(t, arranged(skilltest.View(t, c).Listed, Bullets, Budget, ""), "- a: d\n- B: d\n- A2: d")
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
+	"github.com/knack-dev/knack/internal/test/difftest"
 	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/skill"
 )
@@ -65,7 +66,7 @@ func TestSummary(t *testing.T) {
 		{manyFamilies(), 120, "`f`", ". Topics, with `f`: deploy, audit, report, import, weather, kitchen, payments, garden, fonts, maps, mail, trains, cloud."},
 	} {
 		text, named := Summary(row.skills, row.room, row.search)
-		same(t, text, row.want)
+		difftest.Same(t, text, row.want)
 		var want []string
 		if strings.HasPrefix(text, ": ") {
 			names, _, _ := strings.Cut(strings.TrimPrefix(text, ": "), " Others, ")

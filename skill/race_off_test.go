@@ -1,6 +1,0 @@
-//go:build !race
-
-package skill
-
-// raced reports whether the race detector is on, which costs time and memory.
-const raced = false
