@@ -60,7 +60,7 @@ func (s *Snapshot) addRoot(f *foundRoot) {
 	for i := range made {
 		pause(i)
 		sk := f.skills[i].Skill
-		made[i] = Entry{Skill: sk, Root: root, Status: statusIn(root, Available), Key: skill.KeyOf(sk.Name)}
+		made[i] = Entry{Skill: sk, Root: root, Status: firstStatus(root), Key: skill.KeyOf(sk.Name)}
 		if files := f.skills[i].files; files != nil {
 			s.files[sk] = *files
 		}
@@ -278,13 +278,12 @@ func depth(e *Entry) int {
 	return strings.Count(e.Path, "/")
 }
 
-// statusIn returns the status of a served skill of a root: Unlisted if the root is unlisted, and
-// otherwise s.
-func statusIn(root *skill.Root, s Status) Status {
+// firstStatus returns the status of a root's served skill before it is compared with other skills.
+func firstStatus(root *skill.Root) Status {
 	if root.Unlisted {
 		return Unlisted
 	}
-	return s
+	return Available
 }
 
 // byName compares two skills of a root for their order in a list.

@@ -112,7 +112,7 @@ func (s *Snapshot) narrow(filter *Filter) *Snapshot {
 		shown[e.Root.Label]++
 		if e.By != nil {
 			again := *e
-			again.By, again.Status = nil, statusIn(e.Root, Available)
+			again.By, again.Status = nil, firstStatus(e.Root)
 			e = &again
 		}
 		out.add(e)

@@ -3,6 +3,7 @@ package skill
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -11,9 +12,6 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
-
-// maxName is the specification's limit for a name, in characters.
-const maxName = 64
 
 // Suggest returns a valid name for any text: its words in lower case, without the marks on letters,
 // joined by hyphens. It leaves out words that cannot be written with a-z and 0-9; if no word is
@@ -28,8 +26,8 @@ func Suggest(s string) string {
 		}
 	}
 	name := strings.Join(words, "-")
-	if len(name) > maxName {
-		name = strings.Trim(name[:maxName], "-")
+	if len(name) > MaxName {
+		name = strings.Trim(name[:MaxName], "-")
 	}
 	if WindowsFault(name) != "" {
 		name += "-skill"
@@ -54,12 +52,9 @@ var plainLetters = strings.NewReplacer("ø", "o", "ł", "l", "đ", "d", "ð", "d
 // Line returns the frontmatter line for a name, in quotes if YAML 1.1 or 1.2 reads the
 // bare word as something else: null, true, on, 123, a date.
 func Line(name string) string {
-	switch {
-	case frontmatter.KindOf(name) != frontmatter.String || name == "" || strings.ContainsRune("0123456789", rune(name[0])) && !strings.ContainsAny(name, "ghijklmnpqrstuvwyz"):
-		return "name: '" + name + "'"
-	}
-	switch strings.ToLower(name) {
-	case "y", "n", "yes", "no", "on", "off":
+	isNumber := name != "" && strings.ContainsRune("0123456789", rune(name[0])) && !strings.ContainsAny(name, "ghijklmnpqrstuvwyz")
+	isBool := slices.Contains([]string{"y", "n", "yes", "no", "on", "off"}, strings.ToLower(name))
+	if name == "" || isNumber || isBool || frontmatter.KindOf(name) != frontmatter.String {
 		return "name: '" + name + "'"
 	}
 	return "name: " + name

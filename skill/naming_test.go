@@ -17,7 +17,7 @@ func TestSuggest(t *testing.T) {
 		"kradleverse:act": "kradleverse-act", "a__b": "a-b", "Con": "con-skill", "con 1": "con-1", strings.Repeat("a", 63) + " b": strings.Repeat("a", 63), strings.Repeat("é", 70): strings.Repeat("e", 64),
 	} {
 		got := Suggest(in)
-		if got != want || !valid.MatchString(got) || len(got) > maxName {
+		if got != want || !valid.MatchString(got) || len(got) > MaxName {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}

@@ -23,10 +23,6 @@ type Answer struct {
 	Size int64 // -1 if unknown
 	// URL is where the bytes came from, after redirects.
 	URL *url.URL
-	// Tag is the ETag for the next request, or "". Unchanged reports whether the file still has the
-	// tag of the request; if so, Body is empty.
-	Tag       string
-	Unchanged bool
 }
 
 // StatusError is the error for an answer with a failure status.
@@ -58,28 +54,19 @@ func (e *StatusError) Is(target error) bool {
 	return target == ErrBusy && e.Wait > 0 || target == ErrAccess && (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden)
 }
 
-// Get requests a file. tag is the ETag of the caller's copy, or "". Errors never contain
-// credentials or the query of the address. If the server answers with a failure, the error is a
-// [*StatusError].
-func (c *Client) Get(ctx context.Context, at *url.URL, tag string) (*Answer, error) {
+// Get requests a file. Errors never contain credentials or the query of the address. If the server
+// answers with any status but 200, the error is a [*StatusError].
+func (c *Client) Get(ctx context.Context, at *url.URL) (*Answer, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 	if err != nil {
 		return nil, refuse("the address is not an https: address")
-	}
-	if tag != "" {
-		r.Header.Set("If-None-Match", tag)
 	}
 	resp, err := c.HTTP().Do(r)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", Shown(at), Plain(err))
 	}
-	a := &Answer{Body: resp.Body, Size: resp.ContentLength, URL: resp.Request.URL, Tag: resp.Header.Get("Etag")}
-	switch {
-	case resp.StatusCode == http.StatusOK:
-		return a, nil
-	case resp.StatusCode == http.StatusNotModified && tag != "":
-		a.Unchanged, a.Body = true, http.NoBody
-		return a, resp.Body.Close()
+	if resp.StatusCode == http.StatusOK {
+		return &Answer{Body: resp.Body, Size: resp.ContentLength, URL: resp.Request.URL}, nil
 	}
 	resp.Body.Close()
 	failed := &StatusError{Status: resp.StatusCode, where: Shown(resp.Request.URL), login: c.options.Login}

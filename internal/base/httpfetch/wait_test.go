@@ -55,7 +55,7 @@ func says(text string) func(net.Conn) {
 
 func ask(t *testing.T, c *Client) (string, error) {
 	t.Helper()
-	a, err := c.Get(t.Context(), &url.URL{Scheme: "http", Host: "127.0.0.1", Path: "/x"}, "")
+	a, err := c.Get(t.Context(), &url.URL{Scheme: "http", Host: "127.0.0.1", Path: "/x"})
 	if err != nil {
 		return "", err
 	}

@@ -15,10 +15,6 @@ type Manifest struct {
 	Schema  string
 	Name    string
 	Version string
-	// Description, Homepage, Repository, License and Keywords are copied from the manifest
-	// unchanged.
-	Description, Homepage, Repository, License string
-	Keywords                                   []string
 	// Skills are the paths in the field skills of a client's manifest, clean and below the plugin's
 	// root. Each is a folder with skills, or a skill. Claude Code reads them in addition to
 	// skills/, other clients instead of it.
@@ -53,18 +49,7 @@ func ParseManifest(data []byte, c Client) (*Manifest, []Fault) {
 	if top == nil {
 		return nil, r.list()
 	}
-	m := &Manifest{
-		Client: c, Schema: top.get("$schema").string(), Name: top.get("name").string(), Version: top.get("version").string(),
-		Description: top.get("description").string(), Homepage: top.get("homepage").string(),
-		Repository: top.get("repository").string(), License: top.get("license").string(),
-	}
-	if keywords := top.get("keywords"); keywords.is(list) {
-		for _, k := range keywords.items {
-			if k.kind == text {
-				m.Keywords = append(m.Keywords, k.text)
-			}
-		}
-	}
+	m := &Manifest{Client: c, Schema: top.get("$schema").string(), Name: top.get("name").string(), Version: top.get("version").string()}
 	if c == Portable {
 		r.portable(top)
 	} else {

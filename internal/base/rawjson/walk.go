@@ -24,9 +24,9 @@ func Members(b []byte, visit func(key, value []byte) bool) bool {
 		return false
 	}
 	for i := space(b, 1); b[i] != '}'; {
-		keyEnd := i + length(b[i:], MaxDepth)
+		keyEnd := i + length(b[i:])
 		from := space(b, space(b, keyEnd)+1) // after the colon
-		n := length(b[from:], MaxDepth)
+		n := length(b[from:])
 		if n == 0 || !visit(b[i:keyEnd], b[from:from+n]) {
 			return false
 		}
@@ -44,9 +44,9 @@ func space(b []byte, i int) int {
 	return i
 }
 
-// length returns the length of the value at the start of b, or 0 if the value nests more than
-// levels deep.
-func length(b []byte, levels int) int {
+// length returns the length of the value at the start of b, or 0 if the value nests deeper than
+// [MaxDepth].
+func length(b []byte) int {
 	depth := 0
 	for i := 0; i < len(b); i++ {
 		switch b[i] {
@@ -57,7 +57,7 @@ func length(b []byte, levels int) int {
 				}
 			}
 		case '{', '[':
-			if depth++; depth > levels {
+			if depth++; depth > MaxDepth {
 				return 0
 			}
 			continue

@@ -29,12 +29,11 @@ const termsOfDoc = 128
 // takes besides the index itself.
 const block = 2048
 
-// segment is the index of the documents 0 to docs-1. It is immutable once it is in an index. Its
+// segment is the index of documents that are numbered from 0. It is immutable once it is in an index. Its
 // terms are sorted. The postings of a term are the documents that contain it. Each is stored as the
 // distance to the previous one, with two bits for a usual set of frequencies. Any other set of
 // frequencies follows as a byte.
 type segment struct {
-	docs    int
 	lengths [][fields]uint8 // the lengths of each document's fields, in units of unit
 
 	data    string   // for each term its length, the term itself and its postings
@@ -324,8 +323,8 @@ func (w *writer) end() {
 
 func (w *writer) done(lengths [][fields]uint8) *segment {
 	return &segment{
-		docs: len(lengths), lengths: slices.Clip(lengths),
-		terms: clip(append(w.terms, uint32(len(w.data)))), data: textOf(clip(w.data)),
+		lengths: slices.Clip(lengths),
+		terms:   clip(append(w.terms, uint32(len(w.data)))), data: textOf(clip(w.data)),
 	}
 }
 

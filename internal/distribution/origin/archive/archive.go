@@ -100,7 +100,7 @@ func (o *Origin) reader(ctx context.Context, ref origin.Ref) (in io.ReadCloser, 
 	if err != nil {
 		return nil, 0, 0, fmt.Errorf("%s: %w", ref.Source, err)
 	}
-	a, err := c.Get(ctx, u, "")
+	a, err := c.Get(ctx, u)
 	if err != nil {
 		return nil, 0, 0, err
 	}

@@ -102,7 +102,7 @@ func (o *Origin) open(ctx context.Context, ref origin.Ref) (*library, error) {
 }
 
 func (o *Origin) read(ctx context.Context, c *httpfetch.Client, ref origin.Ref, at *url.URL) (*library, error) {
-	a, err := c.Get(ctx, at, "")
+	a, err := c.Get(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +216,7 @@ func (l *library) otherBytes(at *url.URL) error {
 
 // get requests a file of at most limit bytes.
 func (l *library) get(ctx context.Context, at *url.URL, limit int64) ([]byte, error) {
-	a, err := l.client.Get(ctx, at, "")
+	a, err := l.client.Get(ctx, at)
 	if err != nil {
 		return nil, outage(err)
 	}
@@ -240,7 +240,7 @@ func (l *library) files(ctx context.Context, e *entry, to origin.Sink) error {
 	left := int64(origin.MaxSize)
 	for _, f := range files {
 		at := &url.URL{Scheme: e.at.Scheme, Host: e.at.Host, Path: e.at.Path + "/" + f.Path}
-		a, err := l.client.Get(ctx, at, "")
+		a, err := l.client.Get(ctx, at)
 		if err != nil {
 			return outage(err)
 		}
@@ -262,7 +262,7 @@ func (l *library) files(ctx context.Context, e *entry, to origin.Sink) error {
 
 // archive fetches the archive of a skill. It reads the archive only after verifying its digest.
 func (l *library) archive(ctx context.Context, e *entry, to origin.Sink) error {
-	a, err := l.client.Get(ctx, e.at, "")
+	a, err := l.client.Get(ctx, e.at)
 	if err != nil {
 		return outage(err)
 	}
