@@ -97,6 +97,15 @@ to any agent.`,
 			return cmd.Help()
 		},
 	}
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+		if f := cmd.Flags().Lookup("config"); f != nil {
+			env.Config = f.Value.String()
+		}
+	}
+	env.Takes = func(name, flag string) bool {
+		cmd, _, err := root.Find([]string{name})
+		return err == nil && cmd != root && cmd.Flags().Lookup(flag) != nil
+	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(helpCommand(env))
 	root.SetUsageFunc(help.Usage)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"slices"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/agents"
@@ -130,6 +131,14 @@ func (w *Workspace) lockOptions() (o provenance.Options) {
 	env := w.o.Env
 	if w.address == "" {
 		o.Shown = func(path string) string { return shownReal(env, path) }
+		o.Command = env.Command
+	}
+	o.Projects = func() []string {
+		projects := w.inUse.Load().open
+		if w.o.Config != "" {
+			projects = append(slices.Clip(projects), filepath.Dir(env.Absolute(w.o.Config)))
+		}
+		return projects
 	}
 	if o.Home, o.Getenv = env.Home, w.Getenv(); env.Home != "" {
 		o.Global = filepath.Join(env.Home, agents.Folder)

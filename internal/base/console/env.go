@@ -33,6 +33,10 @@ type Env struct {
 	Width int
 	// Plain is true if the terminal shows escape sequences as text, as old Windows consoles do.
 	Plain bool
+	// Config is the value of the flag --config of the command, or "".
+	Config string
+	// Takes reports whether a command of knack has a flag. It is nil if no command is known.
+	Takes func(command, flag string) bool
 	// Alone reports whether the process ends with this command, which may then tune the garbage
 	// collector for itself.
 	Alone bool

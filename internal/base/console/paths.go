@@ -77,3 +77,17 @@ func ShellWord(path string) string {
 	}
 	return path
 }
+
+// Command returns a knack command for people to run, with each of its words quoted for a shell. If
+// the present command has a --config, and the other one takes that flag, it is added: without it
+// the other command would read other settings.
+func (e *Env) Command(words ...string) string {
+	out := "knack"
+	for _, w := range words {
+		out += " " + ShellWord(w)
+	}
+	if e.Config != "" && e.Takes != nil && e.Takes(words[0], "config") {
+		out += " --config " + ShellWord(e.Config)
+	}
+	return out
+}

@@ -202,8 +202,11 @@ func (r *report) spots() {
 				err.Text(console.Error, fmt.Sprintf("%s (%s, for %s): %s", s.Name, at, spot.Name, spot.Problem.Error()))
 			case spot.Problem != nil:
 				word := "left"
-				if spot.Do == install.Differs {
+				switch spot.Do {
+				case install.Differs:
 					word = "differs:"
+				case install.Delete:
+					word = r.verb(&install.Step{Do: spot.Do})
 				}
 				out.Line("%s %s (%s): %s", word, console.Bold.Of(s.Name), strings.TrimPrefix(at, "."+string(filepath.Separator)), spot.Problem.Error())
 			case spot.Reads && r.command == "add":

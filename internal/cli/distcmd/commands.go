@@ -249,7 +249,7 @@ installed. The status is 1 if it would not be taken.`,
 				if err != nil && (f.strict || ctx.Err() != nil) {
 					return nil, err
 				}
-				if in.NoteUnlocked(p, keys); err != nil {
+				if in.NoteUnlocked(ctx, p, keys); err != nil {
 					p.Notes = append(p.Notes, err.Error())
 				}
 			}

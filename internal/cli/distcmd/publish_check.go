@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"path/filepath"
 	"slices"
@@ -105,13 +104,13 @@ func (p *publisher) fixOf(folder string, errs []findingJSON) string {
 
 // placesOfLocks returns the folders in which to look for the lock of a folder of skills, as for
 // [provenance.Locks]. They are the folder, the folders above it and, for the skills of all projects,
-// ~/.agents.
-func (p *publisher) placesOfLocks(folder string) []string {
-	all, home := provenance.Above(folder), filepath.Join(p.env.Home, agents.Folder)
-	if p.env.Home != "" && realpath.Inside(home, folder) {
-		return append([]string{home}, all...)
+// ~/.agents. A lock that cannot be read counts only in one of own.
+func (p *publisher) placesOfLocks(folder string) (own, all []string) {
+	own, others := provenance.Above(realpath.Of(folder), p.env.Home, []string{p.env.Dir})
+	if home := filepath.Join(p.env.Home, agents.Folder); p.env.Home != "" && realpath.Inside(home, folder) {
+		own = append([]string{home}, own...)
 	}
-	return all
+	return own, slices.Concat(own, others)
 }
 
 // lockOf returns the entries of locks for the skills below a folder. The keys are paths relative to
@@ -119,25 +118,28 @@ func (p *publisher) placesOfLocks(folder string) []string {
 // whose source is on this machine are left out, since they mean nothing elsewhere.
 func (p *publisher) lockOf(folder string) (map[string]lockfile.Skill, error) {
 	entries, seen := map[string]lockfile.Skill{}, map[string]bool{}
-	repository := dir.Repository(folder)
-	for _, at := range p.placesOfLocks(folder) {
-		file := filepath.Join(at, lockfile.Name)
+	own, all := p.placesOfLocks(folder)
+	for _, at := range all {
+		file, counts := filepath.Join(at, lockfile.Name), slices.Contains(own, at)
 		t, err := dir.OpenTree(at, true)
-		if errors.Is(err, fs.ErrPermission) && !slices.Contains(repository, at) {
-			continue // a folder above may be another user's
+		if err != nil && !counts {
+			continue
 		}
 		if err != nil {
 			return nil, command.RunError("", "%s cannot be read: %w", p.env.Shown(at), command.Cause(err))
 		}
 		data, _, err := lockfile.Read(t, skill.Stamp{})
 		t.Close()
-		if bad, ok := errors.AsType[*lockfile.UnreadableError](err); ok {
+		if bad, ok := errors.AsType[*lockfile.UnreadableError](err); ok && counts {
 			return nil, command.RunError(bad.Fix, "%s %s", p.env.Shown(file), bad.Reason)
 		}
 		if err != nil {
 			continue
 		}
 		lock, err := lockfile.Parse(data)
+		if err != nil && !counts {
+			continue
+		}
 		if bad := (*jsonfile.Error)(nil); errors.As(err, &bad) {
 			return nil, command.RunError(bad.Fix, "%s:%d:%d: %s", p.env.Shown(file), bad.Line, bad.Column, bad.Message)
 		}

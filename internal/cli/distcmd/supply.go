@@ -133,9 +133,10 @@ type destination struct {
 
 func (f *flags) destination(adding bool) (destination, error) {
 	env := *f.env
+	_, forAll := f.toForAll()
 	switch {
-	case f.global && (f.to != "" || f.project != ""):
-		return destination{}, command.UsageError("leave one of them out", "--global is not used with --to or --project")
+	case f.global && (f.project != "" || f.to != "" && !forAll):
+		return destination{}, command.UsageError("leave one of them out", "--global is not used with --project, nor with --to a folder outside of ~/"+agents.SkillsFolder)
 	case f.global && env.Home == "":
 		return destination{}, command.RunError("set HOME", "the home folder is not known")
 	case f.global:
@@ -179,7 +180,24 @@ func (f *flags) homeDestination() destination {
 
 func (f *flags) homeFolders() destination {
 	root := filepath.Join(f.env.Home, agents.Folder)
-	return destination{root: root, to: filepath.Join(root, "skills"), atHome: true}
+	below, _ := f.toForAll()
+	return destination{root: root, to: filepath.Join(root, "skills", below), atHome: true}
+}
+
+// toForAll returns the folder of --to relative to the folder of the skills for all projects. ok is
+// false if it is not in there.
+func (f *flags) toForAll() (below string, ok bool) {
+	if f.to == "" || f.env.Home == "" {
+		return "", false
+	}
+	to, all := f.env.Absolute(f.to), filepath.Join(f.env.Home, filepath.FromSlash(agents.SkillsFolder))
+	if realpath.Same(to, all) {
+		return "", true
+	}
+	if below, ok = console.Below(to, all); ok {
+		return below, true
+	}
+	return console.Below(realpath.Of(to), realpath.Of(all))
 }
 
 // projectIsFolder returns an error if --project is not a readable folder.
@@ -205,6 +223,7 @@ func (f *flags) destinationOfTo(env console.Env) (destination, error) {
 	root := to
 	project := settings.Root(env, f.project)
 	_, below := console.Below(to, project)
+	_, forAll := f.toForAll()
 	switch {
 	case f.project != "" && !below:
 		return destination{}, command.UsageError("name a folder below it", "--to %s is not below --project", env.Shown(to))
@@ -213,7 +232,7 @@ func (f *flags) destinationOfTo(env console.Env) (destination, error) {
 		root = chain[len(chain)-1]
 	case below:
 		root = project
-	case env.Home != "" && realpath.Same(to, filepath.Join(env.Home, filepath.FromSlash(agents.SkillsFolder))):
+	case forAll:
 		return f.homeDestination(), nil
 	}
 	if root != project {
@@ -443,17 +462,14 @@ func (f *flags) displayFolder(folder string) string {
 
 // command returns the command line of another command for the same lock.
 func (f *flags) command(words ...string) string {
-	out := "knack"
-	for _, w := range words {
-		out += " " + console.ShellWord(w)
+	takes := func(flag string) bool { return f.env.Takes == nil || f.env.Takes(words[0], flag) }
+	if project := cmp.Or(f.project, f.env.Shown(f.other)); project != "" && takes("project") {
+		words = append(words, "--project", project)
 	}
-	if project := cmp.Or(f.project, f.env.Shown(f.other)); project != "" {
-		out += " --project " + console.ShellWord(project)
+	if f.global && takes("global") {
+		words = append(words, "--global")
 	}
-	if f.global {
-		out += " --global"
-	}
-	return out
+	return f.env.Command(words...)
 }
 
 // again returns the command line that carries out the changes that this command has checked.

@@ -151,6 +151,14 @@ func (c *content) is(d skill.Digest) bool {
 	return !c.missing && c.odd == "" && len(c.extra) == 0 && c.digest == d
 }
 
+// moveOut returns the part of a fix about the entries that no lock has, or "".
+func (c *content) moveOut() string {
+	if len(c.extra) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; or move %s out of the folder, since a lock has no links and no names that begin with a dot", shortList(c.extra))
+}
+
 // drift returns the changes from the locked files to the folder.
 func (c *content) drift(locked []lockfile.File) Changes {
 	d := compare(locked, c.files)

@@ -190,7 +190,7 @@ func (in *Installer) replaceOdd(s *Step) string {
 	ref, err := origin.Locked(s.Entry.Source, s.Entry.Want, in.o.Root, in.o.Home)
 	source := filepath.Join(ref.Location, filepath.FromSlash(s.Entry.Path))
 	if s.found.odd == aLink && err == nil && ref.Kind == origin.Folder && filepath.Base(source) == filepath.Base(at) && realpath.Same(filepath.Dir(source), filepath.Dir(at)) {
-		return "remove the link by hand, then run " + in.command("add", in.typed(realpath.Of(s.place)))
+		return in.addTarget(s.Key, s.place)
 	}
 	return "remove it by hand, then run the command again"
 }
@@ -241,7 +241,7 @@ func (in *Installer) changed(s *Step, restore, restoreAll string, keep bool) (wh
 		if s.Was != nil && s.found.digest == s.Was.Digest {
 			why = "its locked files are unchanged, but its folder has entries that no lock has"
 		}
-		fix += fmt.Sprintf("; or move %s out of the folder, since a lock has no links and no names that begin with a dot", shortList(extra))
+		fix += s.found.moveOut()
 		if keep && (s.Was == nil || s.found.digest != s.Was.Digest) {
 			fix += ", and then " + in.keep(s.Key)
 		}
@@ -333,11 +333,23 @@ func (in *Installer) PlanVerify(ctx context.Context, names []string) *Plan {
 }
 
 // NoteUnlocked notes the folders of skills that the lock covers and does not have.
-func (in *Installer) NoteUnlocked(p *Plan, keys []string) {
+func (in *Installer) NoteUnlocked(ctx context.Context, p *Plan, keys []string) {
 	p.Unlocked = keys
 	for _, key := range keys {
-		p.Notes = append(p.Notes, fmt.Sprintf("%s is beside the locked skills, and not in %s; %s", display.Echo(key), lockfile.Name, in.keep(key)))
+		p.Notes = append(p.Notes, fmt.Sprintf("%s is beside the locked skills, and not in %s; %s", display.Echo(key), lockfile.Name, in.records(ctx, key)))
 	}
+}
+
+// records returns the fix that puts a skill beside the locked ones into the lock.
+func (in *Installer) records(ctx context.Context, key string) string {
+	s := &Step{Key: key}
+	switch {
+	case !in.see(ctx, s):
+		return s.Problem.Error() + "; " + s.Problem.Fix
+	case s.found.odd == aLink:
+		return in.addTarget(key, s.place)
+	}
+	return in.keep(key)
 }
 
 // verify reports whether a skill's folder matches the lock. If not, the step gets the differences.

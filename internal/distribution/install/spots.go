@@ -102,12 +102,17 @@ func (in *Installer) Settle(ctx context.Context, p *Plan, asked Clients, held fu
 // holdSpot removes a skill that is held back from a client's folder. The client stays in the lock.
 func (in *Installer) holdSpot(ctx context.Context, s *Step, spot *Spot, why string) {
 	spot.Form = s.Entry.Clients[spot.Client]
-	if spot.Do == Delete {
-		if in.doSpot(ctx, s, spot); spot.Problem != nil {
-			return
-		}
+	in.doSpot(ctx, s, spot)
+	if spot.Problem != nil { // the client may have it
+		held := *spot.Problem
+		held.Err = fmt.Errorf("%w; it is held back: %s", spot.Problem.Err, why)
+		spot.Problem = &held
+		return
 	}
-	spot.Do, spot.Problem = Leave, &Problem{Err: fmt.Errorf("it is held back, so %s does not get it: %s", spot.Name, why), Fix: "see knack doctor " + s.Name + "; then run the command again", No: true}
+	if spot.Do != Delete {
+		spot.Do = Leave
+	}
+	spot.Problem = &Problem{Err: fmt.Errorf("it is held back, so %s does not get it: %s", spot.Name, why), Fix: "see " + in.command("doctor", s.Name) + "; then run the command again", No: true}
 }
 
 // takeBack removes a skill from the folders of clients, if the step removes the skill.
@@ -210,6 +215,8 @@ func (in *Installer) planSpot(ctx context.Context, s *Step, entry lockfile.Skill
 		spot.Do, spot.keep = Replace, true
 	case had && spot.Form == lockfile.Link:
 		return &Problem{Err: fmt.Errorf("a folder is in the place of the link for %s", agent.Name), Fix: aside, No: true}
+	case had && c.digest == entry.Digest:
+		return &Problem{Err: fmt.Errorf("the locked files of the copy for %s are unchanged, but its folder has entries that no lock has", agent.Name), Fix: aside + c.moveOut(), No: true}
 	case had:
 		return &Problem{Err: fmt.Errorf("the copy for %s was changed since it was made", agent.Name), Fix: aside, No: true}
 	default:

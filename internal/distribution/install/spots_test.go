@@ -294,7 +294,7 @@ func TestClientHeld(t *testing.T) {
 		}
 		c.held = "it decodes what it runs"
 		c.publish(map[string]string{"SKILL.md": "---\nname: pdf\ndescription: Bad.\n---\n"})
-		if got, problem, _ := c.do("update", false); got != install.Leave || c.state() != "none" || !strings.Contains(problem, c.held) {
+		if got, problem, _ := c.do("update", false); got != install.Delete || c.state() != "none" || !strings.Contains(problem, c.held) {
 			t.Errorf("%s: %s (%s) after an update, and %s is there", form, got, problem, c.state())
 		}
 		c.held = ""

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/skill"
@@ -51,10 +52,7 @@ func (in *Installer) keep(key string) string {
 	if locked && in.isOwn(key) {
 		return in.command("update", in.word(key)) + " keeps the change"
 	}
-	words := []string{"add", in.typed(in.Folder(key))}
-	if to := filepath.Dir(in.Folder(key)); to != in.o.To && !in.o.AtHome { // --global takes no --to
-		words = append(words, "--to", in.shown(to))
-	}
+	words := in.addTo(key, in.typed(in.Folder(key)))
 	if !locked {
 		return in.command(words...) + " records it as your own"
 	}
@@ -132,14 +130,26 @@ func (in *Installer) addAsked(text string) string {
 
 // addFromSource returns the command that adds a locked skill again, from a folder of a source.
 func (in *Installer) addFromSource(key, source, path string) string {
-	words := []string{"add", source}
+	words := in.addTo(key, source)
 	if path != "." {
 		words = append(words, "--skill", path)
 	}
+	return in.command(words...)
+}
+
+// addTo returns the words of a command that adds a source at the place of a key.
+func (in *Installer) addTo(key, source string) []string {
+	words := []string{"add", source}
 	if to := filepath.Dir(in.Folder(key)); to != in.o.To {
 		words = append(words, "--to", in.shown(to))
 	}
-	return in.command(words...)
+	return words
+}
+
+// addTarget returns the fix that replaces a link in the place of a skill by the skill that it leads
+// to.
+func (in *Installer) addTarget(key, place string) string {
+	return "remove the link by hand, then run " + in.command(in.addTo(key, in.typed(realpath.Of(place)))...)
 }
 
 // source returns the source of an entry, without a commit or digest, as a person writes it.

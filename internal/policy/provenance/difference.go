@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/skill"
@@ -77,21 +76,25 @@ func (f *lock) changed(key, what string) *skill.LockError {
 }
 
 // restoreFix returns the fix for the changed skill of an entry, or for all changed skills if the key
-// is "" or needs quotes in a shell.
+// is "" or would be read as a flag or the home folder.
 func (f *lock) restoreFix(key string) string {
-	word := ""
+	sync, verify := []string{"sync"}, []string{"verify"}
 	if key != "" && key[0] != '-' && key[0] != '~' {
-		word = " " + console.ShellWord(key)
+		sync, verify = append(sync, key), append(verify, key)
 	}
-	return "restore it with " + command("knack sync"+word+" --overwrite"+f.flags()) + "; " + command("knack verify"+word+f.flags()) + " lists the files, and says how to keep them"
+	lists := quoted(f.line(verify...)) + " lists the files, and says how to keep them"
+	if f.links[key] {
+		return "its folder is a link: remove that by hand, then run " + quoted(f.line(sync...)) + "; " + lists
+	}
+	return "restore it with " + quoted(f.line(append(sync, "--overwrite")...)) + "; " + lists
 }
 
-// command quotes a command for a message, unless it has quotes itself.
-func command(text string) string {
-	if strings.Contains(text, "'") {
-		return text
+// quoted quotes a command for a message, unless it has quotes itself.
+func quoted(command string) string {
+	if strings.Contains(command, "'") {
+		return command
 	}
-	return "'" + text + "'"
+	return "'" + command + "'"
 }
 
 // isLarge reports whether a locked skill exceeds the limits of publication.

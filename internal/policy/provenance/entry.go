@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/agents"
-	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/skill"
 )
@@ -91,24 +90,27 @@ func (f *lock) addFix(key string) string {
 	if strings.Trim(at, plain) != "" || key == "." || strings.HasPrefix(key, "../") {
 		return "add it with knack add" + elsewhere
 	}
-	words := "knack add " + at + f.flags()
-	if path.Dir(key) != agents.SkillsFolder && !f.global {
-		words += " --to " + strings.TrimSuffix(at, "/"+path.Base(key))
+	words, installed := []string{"add", at}, agents.SkillsFolder
+	if f.global {
+		installed = path.Base(agents.SkillsFolder)
 	}
-	return words + " records it as your own" + elsewhere
+	if path.Dir(key) != installed {
+		words = append(words, "--to", strings.TrimSuffix(at, "/"+path.Base(key)))
+	}
+	return f.line(words...) + " records it as your own" + elsewhere
 }
 
 // plain lists the characters that need no quotes in a shell. With this cutset, [strings.Trim]
 // returns "" exactly if a text has no other characters.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-~"
 
-// flags returns the flags that make a command use this lock.
-func (f *lock) flags() string {
+// line returns a command that uses this lock.
+func (f *lock) line(words ...string) string {
 	switch {
 	case f.global:
-		return " --global"
+		words = append(words, "--global")
 	case f.shown != "" && f.shown != ".":
-		return " --project " + console.ShellWord(f.shown)
+		words = append(words, "--project", f.shown)
 	}
-	return ""
+	return f.command(words...)
 }

@@ -54,20 +54,21 @@ func TestFixes(t *testing.T) {
 		{"/p", ".", ".agents/skills/own", "knack add ./.agents/skills/own records", "knack sync .agents/skills/own --overwrite"},
 		{"/p", "", ".agents/skills/own", "knack add ./.agents/skills/own records", "knack sync .agents/skills/own --overwrite"},
 		{"/p", "sub", ".agents/skills/own", "knack add ./sub/.agents/skills/own --project sub records", "knack sync .agents/skills/own --overwrite --project sub"},
-		{"/h/p", "~/p", ".claude/skills/own", "knack add ~/p/.claude/skills/own --project ~/p --to ~/p/.claude/skills records", "knack sync .claude/skills/own --overwrite --project ~/p"},
+		{"/h/p", "~/p", ".claude/skills/own", "knack add ~/p/.claude/skills/own --to ~/p/.claude/skills --project ~/p records", "knack sync .claude/skills/own --overwrite --project ~/p"},
 		{"/h/.agents", "~/.agents", "skills/own", "knack add ~/.agents/skills/own --global records", "knack sync skills/own --overwrite --global"},
-		{"/p/.agents", ".agents", "own", "knack add ./.agents/own --project .agents --to ./.agents records", "knack sync own --overwrite --project .agents"},
+		{"/h/.agents", "~/.agents", "skills/deep/own", "knack add ~/.agents/skills/deep/own --to ~/.agents/skills/deep --global records", "knack sync skills/deep/own --overwrite --global"},
+		{"/p/.agents", ".agents", "own", "knack add ./.agents/own --to ./.agents --project .agents records", "knack sync own --overwrite --project .agents"},
 		{"/p", ".", ".agents/skills/own; rm -r x", "add it with knack add, or", "knack sync '.agents/skills/own; rm -r x' --overwrite"},
 		{"/p", ".", "-x/own", "knack add ./-x/own --to ./-x records", "knack sync --overwrite"},
-		{"/p", ".", "~x/own", "knack add ./~x/own --to ./~x records", "knack sync --overwrite"},
+		{"/p", ".", "~x/own", "knack add './~x/own' --to './~x' records", "knack sync --overwrite"},
 		{"/p q", "/p q", ".agents/skills/own", "add it with knack add, or", "knack sync .agents/skills/own --overwrite --project '/p q'"},
 		{"/p", ".", "../own", "add it with knack add, or", "knack sync ../own --overwrite"},
 	} {
-		l := &lock{folder: c.folder, shown: c.shown, global: c.folder == "/h/.agents"}
+		l := &lock{folder: c.folder, shown: c.shown, command: New(Options{}).o.Command, global: c.folder == "/h/.agents"}
 		if got := l.addFix(c.key); !strings.HasPrefix(got, c.add) {
 			t.Errorf("%q %q %q: %s", c.folder, c.shown, c.key, got)
 		}
-		if got := l.restoreFix(c.key); !strings.HasPrefix(got, "restore it with "+command(c.restore)+";") {
+		if got := l.restoreFix(c.key); !strings.HasPrefix(got, "restore it with "+quoted(c.restore)+";") {
 			t.Errorf("%q %q %q: %s", c.folder, c.shown, c.key, got)
 		}
 	}

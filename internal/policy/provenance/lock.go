@@ -18,13 +18,15 @@ import (
 
 // lock is one version of a lock. It is immutable.
 type lock struct {
-	folder string // without links
-	skills map[string]lockfile.Skill
-	fault  *skill.LockError // why it cannot be used, or nil
-	shown  string           // the folder as a user of this machine would write it; "" if clients on other machines send requests too
-	nested *sync.Map        // lockfile.Skill by key, for skills nested in a locked one
+	folder  string // without links
+	skills  map[string]lockfile.Skill
+	fault   *skill.LockError             // why it cannot be used, or nil
+	command func(words ...string) string // see [Options.Command]
+	shown   string                       // the folder as a user of this machine would write it; "" if clients on other machines send requests too
+	nested  *sync.Map                    // lockfile.Skill by key, for skills nested in a locked one
 	// The next fields describe the real folders of the skills at the last check.
 	reals   map[string]string // by key
+	links   map[string]bool   // the keys whose folder is a link
 	keys    map[string]string // the inverse of reals
 	parents map[string]string // folders with skills, relative as keys are, by their real paths
 	others  *sync.Map         // results of [lock.parentOf] from the disk
@@ -115,7 +117,7 @@ func (l *Locks) look(f *file, folder string, anew bool) *lock {
 // folder, whose links are resolved once.
 func (f *lock) resolved(o Options) *lock {
 	now := *f
-	now.reals, now.keys, now.parents, now.others, now.copies = make(map[string]string, len(f.skills)), make(map[string]string, len(f.skills)), map[string]string{}, &sync.Map{}, map[string]string{}
+	now.reals, now.links, now.keys, now.parents, now.others, now.copies = make(map[string]string, len(f.skills)), map[string]bool{}, make(map[string]string, len(f.skills)), map[string]string{}, &sync.Map{}, map[string]string{}
 	known := map[string]string{}
 	parent := func(at string) string {
 		real, ok := known[at]
@@ -146,6 +148,7 @@ func (f *lock) resolved(o Options) *lock {
 			}
 		}
 		real := realpath.Child(parent(path.Dir(key)), path.Base(key))
+		now.links[key] = real != filepath.Join(parent(path.Dir(key)), path.Base(key))
 		if now.reals[key] = real; now.keys[real] == "" || key < now.keys[real] {
 			now.keys[real] = key
 		}
@@ -214,7 +217,7 @@ func (f *lock) parentOf(folder string) (parent string, ok bool) {
 
 // newLock returns the lock in a folder, without skills.
 func (l *Locks) newLock(folder string) *lock {
-	f := &lock{folder: folder, nested: &sync.Map{}, global: l.o.Global != "" && realpath.Same(l.o.Global, folder)}
+	f := &lock{folder: folder, command: l.o.Command, nested: &sync.Map{}, global: l.o.Global != "" && realpath.Same(l.o.Global, folder)}
 	if l.o.Shown != nil {
 		f.shown = filepath.ToSlash(l.o.Shown(folder))
 	}

@@ -11,12 +11,14 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/agents"
+	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
@@ -34,6 +36,10 @@ type Options struct {
 	// held back.
 	Drift func(skill, reason string, refused bool)
 	Shown func(path string) string // writes a path as a user of this machine would; nil if clients on other machines send requests too
+	// Command writes a knack command as a user of this machine would type it, from its words.
+	Command func(words ...string) string
+	// Projects returns the folders of the open projects, if not nil.
+	Projects func() []string
 	// Global is the folder of the lock for all projects, or "". That lock is checked for every
 	// root, since links can make any root the folder of its skills.
 	Global string
@@ -45,8 +51,8 @@ type Options struct {
 // fresh is how long the result of a search for locks stays valid, except for scans.
 const fresh = time.Second
 
-// outside is the number of folders searched for a lock above a root outside of a repository. It is
-// two because .agents/skills is two levels deep.
+// outside is the minimum number of folders searched for a lock above a root outside of a repository.
+// It is two because .agents/skills is two levels deep.
 const outside = 2
 
 // mostAreas bounds the cached folders, except folders whose locks must be remembered. mostStates
@@ -78,6 +84,18 @@ func New(o Options) *Locks {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Command == nil {
+		o.Command = func(words ...string) string {
+			out := "knack"
+			for _, w := range words {
+				out += " " + console.ShellWord(w)
+			}
+			return out
+		}
+	}
+	if o.Projects == nil {
+		o.Projects = func() []string { return nil }
 	}
 	return &Locks{o: o, areas: map[string]*area{}, files: map[string]*file{}, states: map[string]catalog.LockState{}, sweepAt: mostAreas}
 }
@@ -128,8 +146,12 @@ func (l *Locks) area(folder string, turn uint64) areaState {
 		return *known
 	}
 	next := &areaState{real: realpath.Of(folder), checked: l.o.Now(), turn: turn}
-	for _, at := range l.candidates(folder, next.real) {
+	own, all := l.candidates(folder, next.real)
+	for _, at := range all {
 		lock := l.lockIn(at, turn)
+		if lock != nil && lock.fault != nil && !slices.Contains(own, at) {
+			continue
+		}
 		if lock != nil && lock.isAbout(next.real) {
 			next.locks = append(next.locks, lock)
 		}
@@ -183,6 +205,17 @@ func (p *areaState) addCopy(real string, of *lock) {
 	}
 }
 
+// copyOf returns the lock and the key of the skill whose copy, in the folder of a client, is in a
+// real folder. The lock is nil if there is none.
+func (p *areaState) copyOf(real string) (*lock, string) {
+	for at, below := real, ""; len(p.copies) > 0 && filepath.Dir(at) != at; at, below = filepath.Dir(at), path.Join(filepath.Base(at), below) {
+		if lock := p.copies[at]; lock != nil {
+			return lock, path.Join(lock.copies[at], below)
+		}
+	}
+	return nil, ""
+}
+
 // sweep drops folders and locks that can be read again, since links may lead to ever more places.
 // If locks are enforced, folders that had a lock stay. Folders waiting for their disk stay too. The
 // caller holds l.mu.
@@ -208,35 +241,57 @@ func (l *Locks) sweep() {
 
 // candidates lists the folders that may contain a lock for a folder with skills, as real paths.
 // They are its real path with its parents, then the parents of each link on the way to it, and last
-// the folder of the lock for all projects.
-func (l *Locks) candidates(folder, real string) []string {
-	all := Above(real)
+// the folder of the lock for all projects. A lock that cannot be read counts only in one of own.
+func (l *Locks) candidates(folder, real string) (own, all []string) {
+	projects := l.o.Projects()
+	add := func(folder string) {
+		ours, others := Above(folder, l.o.Home, projects)
+		own, all = append(own, ours...), slices.Concat(all, ours, others)
+	}
+	add(real)
 	for _, link := range realpath.Links(folder) {
-		all = append(all, Above(filepath.Dir(link))...)
+		add(filepath.Dir(link))
 	}
 	if l.o.Global != "" {
-		all = append(all, realpath.Of(l.o.Global))
+		global := realpath.Of(l.o.Global)
+		own, all = append(own, global), append(all, global)
 	}
 	seen := map[string]bool{}
-	return slices.DeleteFunc(all, func(at string) bool {
+	return own, slices.DeleteFunc(all, func(at string) bool {
 		again := seen[at]
 		seen[at] = true
 		return again
 	})
 }
 
-// Above lists a folder and its parents up to the root of the repository, or outside of one a few
-// parents. The lock of a skill is in one of them, unless it is the one for all projects.
-func Above(folder string) []string {
-	chain := dir.Repository(folder)
-	if len(chain) > 1 {
-		return chain
+// Above lists the folders that may have the lock of a folder of skills, given its real path, unless
+// that is the lock for all projects. own lists the folder and its parents up to the folder of its
+// project: the root of its repository or, outside of one, an open project or the folder to which a
+// default folder such as .agents/skills belongs. The home folder is never a project. others lists
+// further parents, outside of a repository, whose locks may be another user's: such a lock counts
+// only if it names the skills.
+func Above(folder, home string, projects []string) (own, others []string) {
+	if dir.InRepository(folder, home) {
+		return dir.Project(folder, home), nil
 	}
-	for at := folder; len(chain) <= outside && filepath.Dir(at) != at; {
+	most := max(outside, len(dir.Repository(folder))-1) // a repository around the home folder
+	ends := []string{}
+	if base, is := strings.CutSuffix(filepath.ToSlash(folder), "/"+agents.SkillsFolder); is {
+		ends = append(ends, filepath.FromSlash(base))
+	}
+	for _, p := range projects {
+		if below, is := console.Below(folder, realpath.Of(p)); is && below != "." {
+			ends, most = append(ends, realpath.Of(p)), max(most, strings.Count(below, "/")+1)
+		}
+	}
+	own = []string{folder}
+	for at := folder; len(own)+len(others) <= most && filepath.Dir(at) != at; {
 		at = filepath.Dir(at)
-		chain = append(chain, at)
+		if others = append(others, at); slices.Contains(ends, at) && !realpath.Same(at, home) {
+			own, others = append(own, others...), nil
+		}
 	}
-	return chain
+	return own, others
 }
 
 // find returns the lock of a skill, or nil, and the skill's key in it. Skills and entries are
@@ -252,12 +307,8 @@ func (l *Locks) find(b *skill.Bundle, turn uint64) (*lock, string) {
 	if b.Link() != "" {
 		real = b.Link()
 		locks = slices.Concat(l.area(filepath.Dir(real), turn).locks, locks)
-	} else {
-		for at, below := real, ""; len(root.copies) > 0 && filepath.Dir(at) != at; at, below = filepath.Dir(at), path.Join(filepath.Base(at), below) {
-			if lock := root.copies[at]; lock != nil {
-				return lock, path.Join(lock.copies[at], below)
-			}
-		}
+	} else if lock, key := root.copyOf(real); lock != nil {
+		return lock, key
 	}
 	for _, lock := range locks {
 		if lock.fault != nil {
@@ -272,6 +323,16 @@ func (l *Locks) find(b *skill.Bundle, turn uint64) (*lock, string) {
 	}
 	key, _ := locks[0].keyOf(real)
 	return locks[0], key
+}
+
+// isCopy reports whether a skill is a copy of a locked one in the folder of a client.
+func (l *Locks) isCopy(b *skill.Bundle) bool {
+	if b.In == nil || b.In.Dir == "" || b.Link() != "" {
+		return false
+	}
+	root := l.area(b.In.Dir, 0)
+	lock, _ := root.copyOf(filepath.Join(root.real, filepath.FromSlash(b.Path)))
+	return lock != nil
 }
 
 // Locked implements [catalog.Provenance].
@@ -371,7 +432,7 @@ func (l *Locks) Drift(s *catalog.Snapshot) (n int) {
 func (l *Locks) Locks(s *catalog.Snapshot) (all []catalog.LockStatus) {
 	there := map[string]map[string]bool{} // keys on the disk, by the folder of the lock
 	for _, e := range s.Entries {
-		if lock, key := l.find(e.Bundle, 0); lock != nil {
+		if lock, key := l.find(e.Bundle, 0); lock != nil && !l.isCopy(e.Bundle) {
 			if there[lock.folder] == nil {
 				there[lock.folder] = map[string]bool{}
 			}
@@ -394,7 +455,7 @@ func (l *Locks) Locks(s *catalog.Snapshot) (all []catalog.LockStatus) {
 	}
 	for _, at := range slices.Sorted(maps.Keys(locks)) {
 		lock := locks[at]
-		status := catalog.LockStatus{Name: l.name(lock, labels[at]), Skills: len(lock.skills), Restore: "knack sync" + lock.flags()}
+		status := catalog.LockStatus{Name: l.name(lock, labels[at]), Skills: len(lock.skills), Restore: lock.line("sync")}
 		if lock.fault != nil {
 			status.Reason, status.Fix = lock.fault.Message, lock.fault.Fix
 		}
