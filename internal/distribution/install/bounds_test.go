@@ -42,9 +42,7 @@ func TestAddBounds(t *testing.T) {
 	w := newWorld(t, "folder")
 	w.publish(old)
 	w.wrap = func(o origin.Origin) origin.Origin { return crowd{o} }
-	p, err := w.run(w.options(), func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
-		return in.PlanAdd(ctx, install.Request{Sources: []string{w.source}, All: true})
-	})
+	p, err := w.planAdd(w.options(), install.Request{Sources: []string{w.source}, All: true})
 	must(t, err)
 	if len(p.Steps) != 1 || p.Steps[0].Problem == nil || !strings.Contains(p.Steps[0].Problem.Error(), "there are 50,001 skills, and at most 50,000 are taken from one source") {
 		t.Errorf("%d steps", len(p.Steps))

@@ -1,7 +1,6 @@
 package install_test
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,9 +14,7 @@ import (
 // request plans an update.
 func (w *world) request(q install.UpdateRequest) *install.Plan {
 	w.t.Helper()
-	p, err := w.run(w.options(), func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
-		return in.PlanUpdate(ctx, q), nil
-	})
+	p, err := w.planUpdate(w.options(), q)
 	must(w.t, err)
 	return p
 }
@@ -51,7 +48,7 @@ func TestCommitGone(t *testing.T) {
 	add := func(source string, q install.Request) {
 		t.Helper()
 		q.Sources = []string{source}
-		p, err := w.run(w.options(), func(ctx context.Context, in *install.Installer) (*install.Plan, error) { return in.PlanAdd(ctx, q) })
+		p, err := w.planAdd(w.options(), q)
 		must(t, err)
 		if p.Outcome() != install.Done {
 			t.Fatalf("%s: %+v", source, p.Steps[0].Problem)

@@ -292,9 +292,7 @@ func TestTwins(t *testing.T) {
 	w.publish(old)
 	root := filepath.Join(w.dir, "source")
 	put(t, root, map[string]string{"b/pdf/SKILL.md": old["SKILL.md"], "c/SKILL.md": strings.Replace(old["SKILL.md"], "pdf", "c", 1), "d/SKILL.md": strings.Replace(old["SKILL.md"], "pdf", "'D e'", 1)})
-	p, err := w.run(w.options(), func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
-		return in.PlanAdd(ctx, install.Request{Sources: []string{w.source}, All: true})
-	})
+	p, err := w.planAdd(w.options(), install.Request{Sources: []string{w.source}, All: true})
 	must(t, err)
 	var got []string
 	for _, s := range p.Steps {
@@ -309,14 +307,12 @@ func TestTwins(t *testing.T) {
 		t.Error(diff, p.Outcome())
 	}
 	for _, q := range []install.Request{{Sources: []string{w.source}, Skills: []string{"pdf"}}, {Sources: []string{w.source}, Skills: []string{"none"}}} {
-		p, err := w.run(w.options(), func(ctx context.Context, in *install.Installer) (*install.Plan, error) { return in.PlanAdd(ctx, q) })
+		p, err := w.planAdd(w.options(), q)
 		if err != nil || p.Outcome() != install.No {
 			t.Errorf("%+v: %v %v", q, p, err)
 		}
 	}
-	p, err = w.run(w.options(), func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
-		return in.PlanAdd(ctx, install.Request{Sources: []string{w.source}, Skills: []string{"b/pdf"}})
-	})
+	p, err = w.planAdd(w.options(), install.Request{Sources: []string{w.source}, Skills: []string{"b/pdf"}})
 	if err != nil || p.Outcome() != install.Done || p.Steps[0].Entry.Path != "b/pdf" {
 		t.Errorf("%v %v", p, err)
 	}

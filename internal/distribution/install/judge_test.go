@@ -41,9 +41,7 @@ func TestNotRecorded(t *testing.T) {
 		o := w.options()
 		o.DryRun = dry
 		w.wrap = func(o origin.Origin) origin.Origin { return spoilt{o} }
-		p, err := w.run(o, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
-			return in.PlanAdd(ctx, install.Request{Sources: []string{filepath.Join(w.dir, "bad"), w.source}})
-		})
+		p, err := w.planAdd(o, install.Request{Sources: []string{filepath.Join(w.dir, "bad"), w.source}})
 		must(t, err)
 		if bad := p.Steps[0]; p.Outcome() != install.Failed || bad.Do != install.Fail || !strings.Contains(bad.Problem.Error(), "version has a control character") || p.Steps[1].Do != install.Write {
 			t.Errorf("%+v %+v", bad, p.Steps[1])
@@ -77,9 +75,7 @@ func TestTwinOfTheLock(t *testing.T) {
 	for _, dry := range []bool{true, false} {
 		o := w.options()
 		o.DryRun = dry
-		p, err := w.run(o, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
-			return in.PlanAdd(ctx, install.Request{Sources: []string{w.source}, Skills: []string{"PDF"}})
-		})
+		p, err := w.planAdd(o, install.Request{Sources: []string{w.source}, Skills: []string{"PDF"}})
 		must(t, err)
 		// A disk that ignores case has the locked skill in the place of the new one.
 		if s := p.Steps[0]; p.Outcome() != install.No || s.Do != install.Leave && !strings.Contains(s.Problem.Error(), "only in capitals") {

@@ -1,7 +1,6 @@
 package install_test
 
 import (
-	"context"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -25,9 +24,7 @@ func TestMovedTag(t *testing.T) {
 	}
 	warned := func(q install.UpdateRequest, want install.Action, moved string) {
 		t.Helper()
-		p, err := w.run(w.options(), func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
-			return in.PlanUpdate(ctx, q), nil
-		})
+		p, err := w.planUpdate(w.options(), q)
 		must(t, err)
 		s := p.Steps[0]
 		is := slices.ContainsFunc(s.Warnings, func(text string) bool { return moved != "" && strings.Contains(text, "the tag "+moved+" was moved") })

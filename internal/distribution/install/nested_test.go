@@ -1,7 +1,6 @@
 package install_test
 
 import (
-	"context"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,7 +25,7 @@ func TestNested(t *testing.T) {
 	add := func(o install.Options, q install.Request) *install.Plan {
 		t.Helper()
 		q.Sources = []string{w.source}
-		p, err := w.run(o, func(ctx context.Context, in *install.Installer) (*install.Plan, error) { return in.PlanAdd(ctx, q) })
+		p, err := w.planAdd(o, q)
 		must(t, err)
 		return p
 	}
@@ -45,9 +44,7 @@ func TestNested(t *testing.T) {
 	}
 	verified := func(names ...string) *install.Plan {
 		t.Helper()
-		p, err := w.run(w.options(), func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
-			return in.PlanVerify(ctx, names), nil
-		})
+		p, err := w.planVerify(w.options(), names)
 		must(t, err)
 		return p
 	}

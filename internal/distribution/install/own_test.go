@@ -1,7 +1,6 @@
 package install_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -24,9 +23,7 @@ func TestProjectAsSource(t *testing.T) {
 	text := strings.ReplaceAll(old["SKILL.md"], "name: pdf", "name: own")
 	add := func(source string) *install.Plan {
 		t.Helper()
-		p, err := w.run(w.options(), func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
-			return in.PlanAdd(ctx, install.Request{Sources: []string{source}, All: true})
-		})
+		p, err := w.planAdd(w.options(), install.Request{Sources: []string{source}, All: true})
 		must(t, err)
 		return p
 	}
@@ -57,9 +54,7 @@ func TestRemoveKeepsOwnSkill(t *testing.T) {
 		w := newWorld(t, "folder")
 		put(t, w.place(), old)
 		before := files(t, w.place())
-		_, err := w.run(w.options(), func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
-			return in.PlanAdd(ctx, install.Request{Sources: []string{filepath.Join(w.project(), source)}, All: true})
-		})
+		_, err := w.planAdd(w.options(), install.Request{Sources: []string{filepath.Join(w.project(), source)}, All: true})
 		must(t, err)
 		p, err := w.remove(w.options())
 		must(t, err)
@@ -84,9 +79,7 @@ func TestReplaceKeepsOwnSkill(t *testing.T) {
 		o := w.options()
 		o.Overwrite = source == other
 		var err error
-		last, err = w.run(o, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
-			return in.PlanAdd(ctx, install.Request{Sources: []string{source}, All: true})
-		})
+		last, err = w.planAdd(o, install.Request{Sources: []string{source}, All: true})
 		must(t, err)
 	}
 	if s := last.Steps[0]; s.Do != install.Replace || s.Kept == "" {

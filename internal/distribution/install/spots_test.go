@@ -86,9 +86,7 @@ func (c *client) do(command string, overwrite bool) (action install.Action, prob
 	case "verify":
 		settle := c.settle
 		c.settle = nil
-		p, err = c.run(o, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
-			return in.PlanVerify(ctx, nil), nil
-		})
+		p, err = c.planVerify(o, nil)
 		c.settle = settle
 	}
 	must(c.t, err)

@@ -1,7 +1,6 @@
 package install_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,9 +59,7 @@ func TestInterrupted(t *testing.T) {
 	if diff := cmp.Diff(old, keptAs(t, w.kept(), "interrupted")); diff != "" {
 		t.Error(diff)
 	}
-	verified, err := w.run(w.options(), func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
-		return in.PlanVerify(ctx, nil), nil
-	})
+	verified, err := w.planVerify(w.options(), nil)
 	must(t, err)
 	for name, p := range map[string]*install.Plan{"sync": p, "verify": verified} {
 		if s := p.Steps[0]; p.Outcome() != install.No || !strings.Contains(s.Problem.Fix, "knack update") {

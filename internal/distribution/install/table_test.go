@@ -1,7 +1,6 @@
 package install_test
 
 import (
-	"context"
 	"maps"
 	"os"
 	"path/filepath"
@@ -139,9 +138,7 @@ func TestCheckSeesTheDisk(t *testing.T) {
 		before := stamps(t, w.project())
 		o := w.options()
 		o.DryRun = true
-		p, err := w.run(o, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
-			return in.PlanUpdate(ctx, install.UpdateRequest{Check: true}), nil
-		})
+		p, err := w.planUpdate(o, install.UpdateRequest{Check: true})
 		must(t, err)
 		want, drift := install.Differs, len(c.there) > 0
 		if c.name == "as locked" {

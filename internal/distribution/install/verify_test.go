@@ -19,9 +19,7 @@ func TestVerifyAllocates(t *testing.T) {
 		name := fmt.Sprint("skill-", i)
 		put(t, filepath.Join(w.source, name), map[string]string{"SKILL.md": "---\nname: " + name + "\ndescription: x\n---\n", "a": "a", "b": "b"})
 	}
-	_, err := w.run(w.options(), func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
-		return in.PlanAdd(ctx, install.Request{Sources: []string{w.source}, All: true})
-	})
+	_, err := w.planAdd(w.options(), install.Request{Sources: []string{w.source}, All: true})
 	must(t, err)
 	_, err = w.run(w.options(), func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
 		var before, after runtime.MemStats

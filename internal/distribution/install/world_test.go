@@ -219,11 +219,28 @@ func (w *world) run(o install.Options, plan func(context.Context, *install.Insta
 	return p, w.settle(w.t.Context(), in, p)
 }
 
-func (w *world) add(o install.Options) (*install.Plan, error) {
+func (w *world) planAdd(o install.Options, q install.Request) (*install.Plan, error) {
+	w.t.Helper()
+	return w.run(o, func(ctx context.Context, in *install.Installer) (*install.Plan, error) { return in.PlanAdd(ctx, q) })
+}
+
+func (w *world) planUpdate(o install.Options, q install.UpdateRequest) (*install.Plan, error) {
 	w.t.Helper()
 	return w.run(o, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
-		return in.PlanAdd(ctx, install.Request{Sources: []string{w.source}})
+		return in.PlanUpdate(ctx, q), nil
 	})
+}
+
+func (w *world) planVerify(o install.Options, names []string) (*install.Plan, error) {
+	w.t.Helper()
+	return w.run(o, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
+		return in.PlanVerify(ctx, names), nil
+	})
+}
+
+func (w *world) add(o install.Options) (*install.Plan, error) {
+	w.t.Helper()
+	return w.planAdd(o, install.Request{Sources: []string{w.source}})
 }
 
 func (w *world) sync(o install.Options) (*install.Plan, error) {
@@ -235,9 +252,7 @@ func (w *world) sync(o install.Options) (*install.Plan, error) {
 
 func (w *world) update(o install.Options) (*install.Plan, error) {
 	w.t.Helper()
-	return w.run(o, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
-		return in.PlanUpdate(ctx, install.UpdateRequest{}), nil
-	})
+	return w.planUpdate(o, install.UpdateRequest{})
 }
 
 func (w *world) remove(o install.Options) (*install.Plan, error) {
