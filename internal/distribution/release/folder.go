@@ -10,7 +10,6 @@ import (
 
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/source/dir"
 )
 
 // folder is the folder of one skill as a file system. A read to the end of a file fails unless the
@@ -223,7 +222,7 @@ func (f *folderFile) ReadDir(n int) ([]fs.DirEntry, error) {
 }
 
 var (
+	_ fs.StatFS      = (*folder)(nil)
 	_ fs.ReadDirFS   = (*folder)(nil)
 	_ fs.ReadDirFile = (*folderFile)(nil)
-	_                = dir.FS
 )

@@ -12,7 +12,6 @@ package release
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -24,20 +23,10 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// Shelf is the part of a store that has the skills.
-type Shelf interface {
-	// Dir returns the store's folder, and Folder the folder of a skill below it.
-	Dir() string
-	Folder(d skill.Digest) string
-	// Find hashes the files of a skill. Its error is an [fs.ErrNotExist] if the store does not
-	// have the skill, or only a damaged one.
-	Find(d skill.Digest) (store.Skill, error)
-}
-
 // Options are the settings of a [Source].
 type Options struct {
 	Root  skill.Root // its Dir is empty: the folders of the store stay private
-	Store Shelf
+	Store *store.Store
 	// Damaged is called from any goroutine for a damaged skill, once until the next Set. It must
 	// not block.
 	Damaged func(d skill.Digest, path string)
@@ -353,7 +342,7 @@ func (m *manifests) forget(d skill.Digest) {
 }
 
 // files returns the files of a skill, after checking that the store has all of it.
-func (m *manifests) files(d skill.Digest, in Shelf) ([]lockfile.File, error) {
+func (m *manifests) files(d skill.Digest, in *store.Store) ([]lockfile.File, error) {
 	m.mu.Lock()
 	files, ok := m.all[d]
 	m.mu.Unlock()
@@ -372,5 +361,3 @@ func (m *manifests) files(d skill.Digest, in Shelf) ([]lockfile.File, error) {
 	m.all[d] = k.Files
 	return k.Files, nil
 }
-
-var _ fs.StatFS = (*folder)(nil)

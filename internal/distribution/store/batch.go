@@ -192,7 +192,7 @@ func (b *Batch) Finish(path string) (Skill, error) {
 		if _, err = b.s.Find(k.Digest); !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
-		if err = b.s.fault(b.tree.MovePart(t.part, edit.Named(b.s.folder(k.Digest)))); !errors.Is(err, edit.ErrExists) {
+		if err = b.s.fault(b.tree.MovePart(t.part, edit.Named(b.s.Folder(k.Digest)))); !errors.Is(err, edit.ErrExists) {
 			break
 		}
 	}

@@ -104,7 +104,7 @@ func (s *Store) collect(now time.Time) {
 			layers[strings.TrimPrefix(l, "sha256:")+".json"] = true
 		}
 		for _, m := range r.Skills {
-			skills[s.folder(m.Skill)] = true
+			skills[s.Folder(m.Skill)] = true
 		}
 	}
 	for name := range s.records(layersFolder) {

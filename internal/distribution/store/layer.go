@@ -38,7 +38,7 @@ func (s *Store) Layer(digest string) (l Layer, err error) {
 		switch {
 		case m.Fault != "":
 		case s.isRecorded(m.Skill):
-			_, err = os.Lstat(s.folder(m.Skill))
+			_, err = os.Lstat(s.Folder(m.Skill))
 		default:
 			_, err = s.Find(m.Skill)
 		}

@@ -98,13 +98,9 @@ func (h Head) Of(r Release) Release {
 	return r
 }
 
-// Folder returns the folder of a skill. Its files are never rewritten. The folder is missing if
-// the skill was removed after it was recorded.
-func (s *Store) Folder(d skill.Digest) string { return s.folder(d) }
-
 // Holds reports whether the folder of a skill exists. It reads no file.
 func (s *Store) Holds(d skill.Digest) bool {
-	info, err := os.Lstat(s.folder(d))
+	info, err := os.Lstat(s.Folder(d))
 	return err == nil && info.IsDir()
 }
 
@@ -174,7 +170,7 @@ func (s *Store) Record(r Release) error {
 		if m.Fault != "" {
 			continue
 		}
-		dir := s.folder(m.Skill)
+		dir := s.Folder(m.Skill)
 		if _, err := os.Lstat(dir); err != nil {
 			return s.absent(m.Skill, err)
 		}
@@ -291,7 +287,7 @@ func (s *Store) SetHead(source string, h Head) error {
 
 // Extent returns the files and folders of a skill, and their bytes. It opens no file.
 func (s *Store) Extent(d skill.Digest) (all edit.Extent, err error) {
-	err = filepath.WalkDir(s.folder(d), func(_ string, e fs.DirEntry, err error) error {
+	err = filepath.WalkDir(s.Folder(d), func(_ string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -314,7 +310,7 @@ func (s *Store) Remove(d skill.Digest) error {
 	s.mu.Lock()
 	delete(s.known, d)
 	s.mu.Unlock()
-	err := edit.Discard(edit.Named(s.folder(d)), s.path(tmpFolder))
+	err := edit.Discard(edit.Named(s.Folder(d)), s.path(tmpFolder))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -325,7 +321,7 @@ func (s *Store) Remove(d skill.Digest) error {
 // of the skill.
 func (s *Store) Files(d skill.Digest, visit func(path string, exec bool, size int64, content io.Reader) error) error {
 	s.read()
-	root, err := os.OpenRoot(s.folder(d))
+	root, err := os.OpenRoot(s.Folder(d))
 	if err != nil {
 		return s.absent(d, err)
 	}

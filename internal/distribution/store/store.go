@@ -106,8 +106,9 @@ func (s *Store) path(names ...string) string {
 	return filepath.Join(append([]string{s.dir}, names...)...)
 }
 
-// folder returns the folder of a skill.
-func (s *Store) folder(d skill.Digest) string {
+// Folder returns the folder of a skill. Its files are never rewritten. The folder is missing if the
+// store lacks the skill.
+func (s *Store) Folder(d skill.Digest) string {
 	h := hex.EncodeToString(d[:])
 	return s.path(skillsFolder, h[:2], h[2:])
 }
@@ -152,7 +153,7 @@ func (s *Store) read() {
 // digest, and are unknown on Windows.
 func (s *Store) Find(d skill.Digest) (Skill, error) {
 	s.read()
-	dir := s.folder(d)
+	dir := s.Folder(d)
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return Skill{}, s.absent(d, err)
@@ -186,7 +187,7 @@ func (s *Store) touch(dir string, info fs.FileInfo) {
 
 // Open opens a file of a skill that [Store.Find] or [Batch.Finish] returned.
 func (s *Store) Open(d skill.Digest, path string) (io.ReadCloser, error) {
-	f, err := os.OpenInRoot(s.folder(d), filepath.FromSlash(path))
+	f, err := os.OpenInRoot(s.Folder(d), filepath.FromSlash(path))
 	if err != nil {
 		return nil, s.fault(err)
 	}

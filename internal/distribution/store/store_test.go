@@ -242,7 +242,7 @@ func TestClean(t *testing.T) {
 	}
 	has := func(s *Store, want bool) {
 		t.Helper()
-		_, err := os.Stat(s.folder(unused.Digest))
+		_, err := os.Stat(s.Folder(unused.Digest))
 		_, gitErr := os.Stat(old)
 		if (err == nil) != want || (gitErr == nil) != want {
 			t.Errorf("the unused skill: %v, the repository: %v; want them there: %v", err, gitErr, want)

@@ -262,32 +262,32 @@ func Skills(ctx context.Context, r io.ReaderAt, size int64) ([]origin.Skill, err
 		return nil, err
 	}
 	skills := origin.Find(entries, "")
-	linked := map[string][]*origin.Skill{} // by the file that their main file is a link to
+	return skills, Describe(ctx, skills, described, func(visit func(origin.Node, io.Reader) error) error { return packed.Walk(ctx, r, size, visit) })
+}
+
+// Describe sets the names and descriptions of skills. read has the main files that were read, by
+// path. If a main file is a link to another file, Describe reads that file in another walk.
+func Describe(ctx context.Context, skills []origin.Skill, read map[string]origin.Skill, walk func(func(origin.Node, io.Reader) error) error) error {
+	linked := map[string][]*origin.Skill{} // by the target of their main file
 	for i := range skills {
 		s := &skills[i]
-		text, read := described[s.At(s.Main)]
-		if s.Name, s.Description = text.Name, text.Description; !read && s.Fault == nil {
+		text, known := read[s.At(s.Main)]
+		if s.Name, s.Description = text.Name, text.Description; !known && s.Fault == nil {
 			linked[s.At(s.Main)] = append(linked[s.At(s.Main)], s)
 		}
 	}
-	return skills, Describe(ctx, linked, func(visit func(origin.Node, io.Reader) error) error { return packed.Walk(ctx, r, size, visit) })
-}
-
-// Describe reads the names and descriptions of skills from their main files, in another walk over
-// the archive.
-func Describe(ctx context.Context, skills map[string][]*origin.Skill, walk func(func(origin.Node, io.Reader) error) error) error {
-	if len(skills) == 0 {
+	if len(linked) == 0 {
 		return ctx.Err()
 	}
 	return walk(func(e origin.Node, content io.Reader) error {
-		if len(skills[e.Path]) == 0 || e.Type > origin.Exec {
+		if len(linked[e.Path]) == 0 || e.Type > origin.Exec {
 			return nil
 		}
 		data, err := io.ReadAll(io.LimitReader(content, skill.MaxSkillMD+1))
 		if err != nil {
 			return err
 		}
-		for _, s := range skills[e.Path] {
+		for _, s := range linked[e.Path] {
 			read := origin.Skill{Path: ".", Main: s.Main}
 			origin.Describe(&read, data)
 			s.Name, s.Description = read.Name, read.Description

@@ -47,22 +47,11 @@ type library struct {
 	network  error // why the last request had no answer
 }
 
-func (l *library) fail(err error) {
+// update changes the fields that mu guards.
+func (l *library) update(change func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.exceeded = err
-}
-
-func (l *library) isPage() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.page = true
-}
-
-func (l *library) refused(status int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.status = status
+	change()
 }
 
 // Revision returns the revision of the list, or an empty one before the skills are listed.

@@ -90,7 +90,7 @@ func (o *Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (o
 	if client.Transport == nil {
 		client.Transport = http.DefaultTransport
 	}
-	client.Transport = &skillsext.Bounded{Next: &watched{next: client.Transport, of: l}, Exceeded: l.fail}
+	client.Transport = &skillsext.Bounded{Next: &watched{next: client.Transport, of: l}, Exceeded: func(err error) { l.update(func() { l.exceeded = err }) }}
 	if l.client, err = skillsext.Dial(ctx, "knack", ref.Location, &client); err != nil {
 		return nil, l.reason(ctx, err)
 	}
@@ -100,7 +100,7 @@ func (o *Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (o
 		return nil, fmt.Errorf("%s: the server does not have the Skills extension of MCP (%s); ask its operator, or name another source", ref.Source, skillsext.ExtensionID)
 	}
 	l.folders = folders
-	l.connected()
+	l.update(func() { l.status, l.page = 0, false }) // in the handshake, the server may have refused a newer protocol
 	return l, nil
 }
 
@@ -115,28 +115,17 @@ func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header["Idempotency-Key"] = nil // not sent: with it, net/http repeats a request, which only reads, if the server has closed the connection
 	resp, err := w.next.RoundTrip(r)
-	w.of.unreached(err)
-	if err == nil && resp.StatusCode >= 400 {
-		w.of.refused(resp.StatusCode)
-	}
-	if err == nil && resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/") && !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		w.of.isPage()
-	}
+	w.of.update(func() {
+		w.of.network = err
+		switch {
+		case err != nil:
+		case resp.StatusCode >= 400:
+			w.of.status = resp.StatusCode
+		case resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/") && !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream"):
+			w.of.page = true
+		}
+	})
 	return resp, err
-}
-
-// unreached records the error of the last request, or that it had an answer.
-func (l *library) unreached(err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.network = err
-}
-
-// connected forgets the answers to the handshake, in which a server may refuse a newer protocol.
-func (l *library) connected() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.status, l.page = 0, false
 }
 
 // accessError is the error of a server that refuses access.

@@ -174,15 +174,7 @@ func (m *image) read(ctx context.Context) ([]origin.Skill, error) {
 	if whiteout != nil {
 		return nil, whiteout
 	}
-	linked := map[string][]*origin.Skill{}
-	for i := range skills {
-		s := &skills[i]
-		text, read := m.texts[s.At(s.Main)]
-		if s.Name, s.Description = text.Name, text.Description; !read && s.Fault == nil {
-			linked[s.At(s.Main)] = append(linked[s.At(s.Main)], s)
-		}
-	}
-	err = archived.Describe(ctx, linked, func(visit func(origin.Node, io.Reader) error) error {
+	err = archived.Describe(ctx, skills, m.texts, func(visit func(origin.Node, io.Reader) error) error {
 		return m.walk(ctx, func(layer int, f file) error {
 			if at, ok := m.at[f.Path]; !ok || m.from[at] != layer {
 				return nil
