@@ -3,7 +3,6 @@ package mcpserver_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/access"
-	"github.com/knack-dev/knack/mcpserver"
 )
 
 // told returns the status, content type and message of an answer.
@@ -25,9 +23,7 @@ func told(t testing.TB, resp *http.Response) string {
 	t.Helper()
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	kind := resp.Header.Get("Content-Type")
 	if strings.HasPrefix(kind, "text/event-stream") {
 		var messages [][]byte
@@ -92,56 +88,14 @@ func (c *client) bodyOf(id, method, params string) string {
 // and in a session over HTTP.
 func TestTransportsAgree(t *testing.T) {
 	w := start(t, setting{})
-	pipe, web := overPipe(t, w.server), w.dial(legacy)
+	pipe, web := talk(t, w.server, legacy), w.dial(legacy)
 	for _, r := range requests() {
 		call := web.bodyOf("7", r.method, r.params)
-		got, want := pipe(call), read(t, web.post(call))
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := cmp.Diff(read(t, web.post(call)), pipe.call(t, call)); diff != "" {
 			t.Errorf("%s %s: HTTP -, stdio +\n%s", r.method, r.params, diff)
 		}
 	}
 }
-
-// overPipe opens a session of 2025-11-25 over pipes. The returned function sends one
-// call and returns its answer.
-func overPipe(t *testing.T, s *mcpserver.Server) func(call string) message {
-	t.Helper()
-	to, from, end := session(t, s.Run)
-	t.Cleanup(end)
-	answers := json.NewDecoder(from)
-	ask := func(lines string) (m message) {
-		t.Helper()
-		_, err := io.WriteString(to, lines+"\n")
-		must(t, err)
-		for m.ID == nil { // skip notifications
-			must(t, answers.Decode(&m))
-		}
-		return m
-	}
-	ask(pipeHello)
-	return ask
-}
-
-// session runs a session over real pipes, until end is called.
-func session(t testing.TB, run func(context.Context, *mcpserver.StdioTransport) error) (to, from *os.File, end func()) {
-	t.Helper()
-	in, to, err := os.Pipe()
-	must(t, err)
-	from, out, err := os.Pipe()
-	must(t, err)
-	ended := make(chan error, 1)
-	go func() { ended <- run(context.Background(), &mcpserver.StdioTransport{In: in, Out: out}) }()
-	return to, from, func() {
-		t.Helper()
-		to.Close()
-		must(t, <-ended)
-		out.Close()
-		from.Close()
-	}
-}
-
-const pipeHello = `{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}` + "\n" +
-	`{"jsonrpc":"2.0","method":"notifications/initialized"}`
 
 // TestAnswersFollowTheDisk checks that the next answer to a request has the new state after the
 // files of an answer have changed.
@@ -216,13 +170,8 @@ func (h *oneHolder) Verify(context.Context, string) (access.Subject, bool) {
 // renamed.
 func TestUseNamesTheCurrentHolder(t *testing.T) {
 	holder := &oneHolder{name: "before"}
-	var mu sync.Mutex
-	var names []string
-	w := start(t, setting{private: true, verifier: holder, events: sinkFunc(func(e *mcpserver.Event) {
-		mu.Lock()
-		defer mu.Unlock()
-		names = append(names, e.Subject)
-	})})
+	var events eventLog
+	w := start(t, setting{private: true, verifier: holder, events: &events})
 	w.token = "any"
 	c := w.dial(modern)
 	ask := func() {
@@ -235,8 +184,10 @@ func TestUseNamesTheCurrentHolder(t *testing.T) {
 	holder.name = "after"
 	holder.mu.Unlock()
 	ask()
-	mu.Lock()
-	defer mu.Unlock()
+	var names []string
+	for _, e := range events.take() {
+		names = append(names, e.Subject)
+	}
 	if got := strings.Join(names, " "); got != "before before before after after after" {
 		t.Error(got)
 	}

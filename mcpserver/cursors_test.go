@@ -2,7 +2,6 @@ package mcpserver_test
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -47,31 +46,6 @@ func TestCursorsOfPromptsAreBounded(t *testing.T) {
 			cursor := base64.RawURLEncoding.EncodeToString([]byte(place + " skill://gone/SKILL.md"))
 			if m := c.call("prompts/list", map[string]any{"cursor": cursor}); (m.code() == -32602) != refused || m.code() != 0 != refused {
 				t.Errorf("%s: %+v", place, m.Error)
-			}
-		}
-	})
-}
-
-// TestHintsByEra checks that members that are new in 2026-07-28 are in no result of an older
-// version, for any method. In 2026-07-28 they are in the result of each list and each read.
-func TestHintsByEra(t *testing.T) {
-	t.Parallel()
-	eachEra(t, start(t, setting{}), func(t *testing.T, c *client) {
-		for method, params := range map[string]map[string]any{
-			"tools/list": nil, "resources/list": nil, "resources/templates/list": nil, "prompts/list": nil, "skills/list": nil,
-			"resources/read":           {"uri": "skill://a-first/SKILL.md"},
-			"skills/get":               {"uri": "skill://a-first/SKILL.md"},
-			"resources/directory/read": {"uri": "skill://a-first"},
-		} {
-			got := c.result(method, params, nil)
-			for _, hint := range []string{"resultType", "ttlMs", "cacheScope", "_meta"} {
-				if _, has := got[hint]; has != (c.era == modern) {
-					t.Errorf("%s: %s is there: %t", method, hint, has)
-				}
-			}
-			var name string
-			if c.era == modern && (json.Unmarshal(got["resultType"], &name) != nil || name != "complete") {
-				t.Errorf("%s: resultType %s", method, got["resultType"])
 			}
 		}
 	})

@@ -2,18 +2,13 @@ package mcpserver_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
+	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/mcpserver"
-	"github.com/knack-dev/knack/skill"
-	"github.com/knack-dev/knack/source/dir"
-	"github.com/knack-dev/knack/tool"
 )
 
 // fuzzMethods are the methods that a shape may name. The fuzzer then need not find a valid call
@@ -55,42 +50,17 @@ func FuzzHTTPBody(f *testing.F) {
 			f.Add([]byte(params), shape+shapes*byte(i+1))
 		}
 	}
-	root := f.TempDir()
-	lay(f, root, map[string]string{"git/SKILL.md": skillText("git", "Works with git.")})
-	c := catalog.New([]catalog.Source{dir.New(dir.Options{Root: skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: root, Shown: "skills"}})}, catalog.Options{})
-	if err := c.Refresh(context.Background()); err != nil {
-		f.Fatal(err)
-	}
-	tools, err := tool.ParseSets(tool.DefaultSet)
-	if err != nil {
-		f.Fatal(err)
-	}
-	h, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: c, Tools: tools, Version: "test", Remote: true}), mcpserver.HTTPOptions{})
-	if err != nil {
-		f.Fatal(err)
-	}
-	ask := func(t testing.TB, body []byte, headers map[string]string) *httptest.ResponseRecorder {
-		req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/mcp", bytes.NewReader(body))
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Accept", "application/json, text/event-stream")
-		for k, v := range headers {
-			req.Header.Set(k, v)
-		}
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, req)
-		return w
-	}
+	c := scanned(f, folder(tree(f, map[string]string{"git/SKILL.md": skillText("git", "Works with git.")})))
+	h, err := mcpserver.NewHTTP(serve(f, c, func(o *mcpserver.Options) { o.Remote = true }), mcpserver.HTTPOptions{})
+	must(f, err)
 	open := func(t testing.TB) string {
-		id := ask(t, []byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+legacy+`","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`), nil).Header().Get("Mcp-Session-Id")
+		id := post(t, h, initialize("1", legacy), nil).Header.Get("Mcp-Session-Id")
 		if id == "" {
 			t.Fatal("no session")
 		}
 		return id
 	}
-	session := open(f)
-	if w := ask(f, []byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`), map[string]string{"Mcp-Session-Id": session, "Mcp-Protocol-Version": legacy}); w.Code != http.StatusAccepted {
-		f.Fatalf("%d %s", w.Code, w.Body)
-	}
+	session := begin(f, h, "192.0.2.1:1")["Mcp-Session-Id"]
 	f.Fuzz(func(t *testing.T, body []byte, shape byte) {
 		if i := int(shape / shapes); i > 0 {
 			method, id := fuzzMethods[(i-1)%len(fuzzMethods)], `"id":7,`
@@ -105,39 +75,28 @@ func FuzzHTTPBody(f *testing.F) {
 		headers := map[string]string{"Mcp-Protocol-Version": legacy}
 		switch shape % shapes {
 		case shapeModern:
-			headers["Mcp-Protocol-Version"] = modern
-			var m struct {
-				Method any
-				Params struct{ Name, URI any }
-			}
-			_ = json.Unmarshal(body, &m)
-			for name, v := range map[string]any{"Mcp-Method": m.Method, "Mcp-Name": m.Params.Name} {
-				if s, ok := v.(string); ok {
-					headers[name] = s
-				}
-			}
-			if s, ok := m.Params.URI.(string); ok {
-				headers["Mcp-Name"] = s
-			}
+			headers = modernHeaders(string(body))
 		case shapeSession:
 			headers["Mcp-Session-Id"] = session
 		case shapeHandshake: // sessions of this kind are bounded in number, and the oldest are ended
 			headers["Mcp-Session-Id"] = open(t)
 		}
-		w := ask(t, body, headers)
-		if w.Code >= 500 {
-			t.Fatalf("%q: %d %s", body, w.Code, w.Body)
+		resp := post(t, h, string(body), headers)
+		answer, err := io.ReadAll(resp.Body)
+		must(t, err)
+		if resp.StatusCode >= 500 {
+			t.Fatalf("%q: %s %s", body, resp.Status, answer)
 		}
-		if shape%shapes == shapeSession && w.Code == http.StatusNotFound {
+		if shape%shapes == shapeSession && resp.StatusCode == http.StatusNotFound {
 			t.Fatalf("%q: the session has ended", body)
 		}
-		switch kind := w.Header().Get("Content-Type"); {
+		switch kind := resp.Header.Get("Content-Type"); {
 		case strings.HasPrefix(kind, "application/json"):
-			whole(t, body, w.Body.Bytes())
+			whole(t, body, answer)
 		case strings.HasPrefix(kind, "text/event-stream"):
-			for line := range strings.Lines(w.Body.String()) {
-				if data, ok := strings.CutPrefix(line, "data: "); ok && strings.TrimSpace(data) != "" {
-					whole(t, body, []byte(data))
+			for line := range bytes.Lines(answer) {
+				if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok && len(bytes.TrimSpace(data)) > 0 {
+					whole(t, body, data)
 				}
 			}
 		}

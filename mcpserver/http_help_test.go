@@ -59,14 +59,6 @@ func skillText(name, description string) string {
 	return "---\nname: " + name + "\ndescription: " + description + "\n---\n\n# " + name + "\n"
 }
 
-// lay writes files below a folder.
-func lay(t testing.TB, root string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		must(t, write(root, name, text))
-	}
-}
-
 // write writes a file below a folder, or makes a folder if the name ends with a slash.
 func write(root, name, text string) error {
 	p := filepath.Join(root, filepath.FromSlash(name))
@@ -84,7 +76,7 @@ func write(root, name, text string) error {
 func rewrite(t testing.TB, root, name, text string) {
 	t.Helper()
 	beside := t.TempDir()
-	lay(t, beside, map[string]string{"new": text})
+	put(t, beside, map[string]string{"new": text})
 	must(t, os.Rename(filepath.Join(beside, "new"), filepath.Join(root, filepath.FromSlash(name))))
 }
 
@@ -202,7 +194,7 @@ func start(t testing.TB, s setting) *site {
 		if s.files == nil {
 			s.files = fixtures()
 		}
-		lay(t, root, s.files)
+		put(t, root, s.files)
 	}
 	if s.log == nil {
 		s.log = io.Discard
@@ -211,14 +203,12 @@ func start(t testing.TB, s setting) *site {
 	src := dir.New(dir.Options{Root: skill.Root{Label: "dir-1", Scope: skill.ScopeProject, Dir: root, Shown: "skills"}})
 	source := catalog.Source(src)
 	if s.gate != nil {
-		lay(t, root, map[string]string{"slow/SKILL.md": skillText("slow", "Has a slow file."), "slow/wait.txt": "done"})
+		put(t, root, map[string]string{"slow/SKILL.md": skillText("slow", "Has a slow file."), "slow/wait.txt": "done"})
 		source = gated{src, s.gate}
 	}
 	c := catalog.New([]catalog.Source{source}, catalog.Options{Log: log})
 	tools, err := tool.ParseSets(cmp.Or(s.tools, tool.DefaultSet))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var sinks []mcpserver.Sink
 	if s.events != nil {
 		sinks = append(sinks, s.events)
@@ -230,13 +220,9 @@ func start(t testing.TB, s setting) *site {
 		server.SetRoom(s.room)
 	}
 	h, err := mcpserver.NewHTTP(server, s.http)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, stop := context.WithCancel(context.Background())
 	w := &site{t: t, verifier: s.verifier, policy: s.policy, dir: writable, catalog: c, server: server, http: h, addr: ln.Addr().String(), stop: stop, ended: make(chan error, 1)}
 	w.url = "http://" + w.addr + "/mcp"
@@ -291,17 +277,23 @@ type client struct {
 // dial returns a client of an era, with a session if the era has sessions.
 func (w *site) dial(era string) *client {
 	w.t.Helper()
-	c := &client{site: w, era: era}
 	if era != legacy {
-		return c
+		return &client{site: w, era: era}
 	}
-	resp := c.post(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"` + legacy + `","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
-	c.session = resp.Header.Get("Mcp-Session-Id")
-	if c.session == "" {
+	c := w.shake()
+	c.post(initialized).Body.Close()
+	return c
+}
+
+// shake begins a session with initialize, and does not send notifications/initialized.
+func (w *site) shake() *client {
+	w.t.Helper()
+	c := &client{site: w, era: legacy}
+	resp := c.post(initialize("1", legacy))
+	if c.session = resp.Header.Get("Mcp-Session-Id"); c.session == "" {
 		w.t.Fatalf("no session: %s", resp.Status)
 	}
 	read(w.t, resp)
-	c.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`).Body.Close()
 	return c
 }
 
@@ -309,18 +301,14 @@ func (w *site) dial(era string) *client {
 func (w *site) connect() net.Conn {
 	w.t.Helper()
 	conn, err := net.Dial("tcp", w.addr)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	return conn
 }
 
 // request makes a request with the headers of the era.
 func (c *client) request(method, body string) *http.Request {
 	r, err := http.NewRequest(method, c.url, strings.NewReader(body))
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	r.Header.Set("Mcp-Protocol-Version", c.era)
@@ -348,13 +336,17 @@ func (c *client) request(method, body string) *http.Request {
 	return r
 }
 
+// do sends a request and returns the response.
+func do(t testing.TB, r *http.Request) *http.Response {
+	t.Helper()
+	resp, err := http.DefaultClient.Do(r)
+	must(t, err)
+	return resp
+}
+
 func (c *client) post(body string) *http.Response {
 	c.t.Helper()
-	resp, err := http.DefaultClient.Do(c.request(http.MethodPost, body))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return resp
+	return do(c.t, c.request(http.MethodPost, body))
 }
 
 // body returns the text of a call.
@@ -370,9 +362,7 @@ func (c *client) body(method string, params map[string]any) string {
 		}
 	}
 	b, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": c.next, "method": method, "params": params})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	return string(b)
 }
 
@@ -395,9 +385,7 @@ func (c *client) result(method string, params map[string]any, into any) map[stri
 		}
 	}
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(m.Result, &members); err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, json.Unmarshal(m.Result, &members))
 	return members
 }
 
@@ -406,9 +394,7 @@ func read(t testing.TB, resp *http.Response) message {
 	t.Helper()
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		for _, line := range bytes.Split(data, []byte("\n")) {
 			if d, ok := bytes.CutPrefix(line, []byte("data: ")); ok && bytes.Contains(d, []byte(`"jsonrpc"`)) {

@@ -59,8 +59,7 @@ func TestBodyIsBounded(t *testing.T) {
 	for size, want := range map[int]int{100_000: http.StatusOK, 100_001: http.StatusRequestEntityTooLarge} {
 		r := c.request("POST", call)
 		r.Body, r.ContentLength = io.NopCloser(strings.NewReader(call+strings.Repeat(" ", size-len(call)))), -1
-		resp, err := http.DefaultClient.Do(r)
-		must(t, err)
+		resp := do(t, r)
 		if resp.Body.Close(); resp.StatusCode != want {
 			t.Errorf("%d bytes: %s", size, resp.Status)
 		}

@@ -31,8 +31,7 @@ func TestEncodedName(t *testing.T) {
 	} {
 		r := c.request(http.MethodPost, c.body(ask.method, ask.params))
 		r.Header.Set("Mcp-Name", ask.header)
-		resp, err := http.DefaultClient.Do(r)
-		must(t, err)
+		resp := do(t, r)
 		status, m := resp.StatusCode, read(t, resp)
 		want := 200
 		if ask.code != 0 {
@@ -51,8 +50,7 @@ func TestNameTwice(t *testing.T) {
 	c := start(t, setting{}).dial(modern)
 	r := c.request(http.MethodPost, c.body("prompts/get", map[string]any{"name": "a-first"}))
 	r.Header["Mcp-Name"] = []string{"a-first", "b-crlf"}
-	resp, err := http.DefaultClient.Do(r)
-	must(t, err)
+	resp := do(t, r)
 	if m := read(t, resp); m.code() != -32020 {
 		t.Errorf("%s %+v", resp.Status, m.Error)
 	}

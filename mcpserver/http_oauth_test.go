@@ -1,7 +1,6 @@
 package mcpserver_test
 
 import (
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -117,9 +116,7 @@ func TestProtectedResourceRefuses(t *testing.T) {
 func guarded(t *testing.T) (access.Verifier, *catalog.Catalog) {
 	t.Helper()
 	_, line := access.NewToken()
-	tokens, err := access.ParseTokens(reader(line))
+	tokens, err := access.ParseTokens(strings.NewReader(line))
 	must(t, err)
 	return tokens, catalog.New([]catalog.Source{folder(t.TempDir())}, catalog.Options{})
 }
-
-func reader(text string) io.Reader { return strings.NewReader(text) }

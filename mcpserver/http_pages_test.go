@@ -106,9 +106,7 @@ func TestPagesAreCalls(t *testing.T) {
 			_, _ = io.WriteString(w, "a page")
 		}),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	get := func(path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil))

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,18 +16,6 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/mcpserver"
 )
-
-// shake begins a session with initialize, and does not send notifications/initialized.
-func (w *site) shake() *client {
-	w.t.Helper()
-	c := &client{site: w, era: legacy}
-	resp := c.post(`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"` + legacy + `","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`)
-	if c.session = resp.Header.Get("Mcp-Session-Id"); c.session == "" {
-		w.t.Fatalf("no session: %s", resp.Status)
-	}
-	read(w.t, resp)
-	return c
-}
 
 // lives reports whether the session exists. It sends a notification, not a call.
 func (c *client) lives() bool {
@@ -43,8 +32,7 @@ func (c *client) gone() bool {
 	return testwait.Within(testwait.Patience, func() bool {
 		r := c.request("GET", "")
 		r.Header.Set("Last-Event-Id", "another_1") // no stream opens
-		resp, err := http.DefaultClient.Do(r)
-		must(c.t, err)
+		resp := do(c.t, r)
 		resp.Body.Close()
 		return resp.StatusCode == http.StatusNotFound
 	})
@@ -76,10 +64,15 @@ func TestHandshakeThatNeverEnds(t *testing.T) {
 
 // TestHandshakesGiveWay checks that sessions without notifications/initialized are ended if there
 // are too many sessions, the one that has been silent longest first. If all sessions have it, a new
-// session is refused.
+// session is refused, and the refusal is recorded as "busy".
 func TestHandshakesGiveWay(t *testing.T) {
 	t.Parallel()
-	w := start(t, setting{http: mcpserver.HTTPOptions{MaxSessions: 3}})
+	var busy atomic.Int64
+	w := start(t, setting{http: mcpserver.HTTPOptions{MaxSessions: 3}, events: sinkFunc(func(e *mcpserver.Event) {
+		if e.Refusal == event.TooBusy {
+			busy.Add(1)
+		}
+	})})
 	used := w.dial(legacy)
 	first, second := w.shake(), w.shake()
 	third := w.dial(legacy)
@@ -91,11 +84,12 @@ func TestHandshakesGiveWay(t *testing.T) {
 		t.Errorf("the second stays")
 	}
 	c := &client{site: w, era: legacy}
-	resp := c.post(`{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	resp := c.post(initialize("7", legacy))
 	const want = "there are 3 sessions, and the server allows no more: end one that is not needed (DELETE with its Mcp-Session-Id), or try again later"
 	if m := read(t, resp); resp.StatusCode != http.StatusTooManyRequests || m.code() != -32000 || m.Error.Message != want || string(m.ID) != "7" || resp.Header.Get("Retry-After") == "" {
 		t.Errorf("%s %v %s %+v", resp.Status, resp.Header, m.ID, m.Error)
 	}
+	testwait.Until(t, func() bool { return busy.Load() == 1 }, "the refusal is not recorded as busy")
 	used.result("ping", nil, nil)
 }
 
@@ -107,10 +101,10 @@ func TestNoSession(t *testing.T) {
 	c := &client{site: w, era: legacy}
 	const want = "there is no session: send initialize first, then its Mcp-Session-Id with every request"
 	for body, id := range map[string]string{
-		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`:                        "1",
-		`{"jsonrpc":"2.0","id":"x","method":"ping"}`:                            `"x"`,
-		`{"jsonrpc":"2.0","id":2,"method":"nothing"}`:                           "2",
-		`{"jsonrpc":"2.0","method":"notifications/initialized"}`:                "null",
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`: "1",
+		`{"jsonrpc":"2.0","id":"x","method":"ping"}`:     `"x"`,
+		`{"jsonrpc":"2.0","id":2,"method":"nothing"}`:    "2",
+		initialized: "null",
 		`{"jsonrpc":"2.0","method":"initialize","params":{}}`:                   "null",
 		`{"jsonrpc":"2.0","id":3,"result":{}}`:                                  "null",
 		`{"jsonrpc":"2.0","id":4,"method":"server/discover","params":{"a":[]}}`: "4",

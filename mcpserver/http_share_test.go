@@ -35,7 +35,7 @@ func TestShareOfSessions(t *testing.T) {
 	if !own.gone() {
 		t.Error("the client's own handshake stays")
 	}
-	const init = `{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+	init := initialize("7", legacy)
 	c := &client{site: w, era: legacy}
 	resp := c.post(init)
 	const want = "you have 5 of the 6 open sessions, and the remaining places are for other clients: end one that is not needed (DELETE with its Mcp-Session-Id), or try again later"
@@ -117,7 +117,7 @@ func TestShareOfCalls(t *testing.T) {
 	w.token = h.all
 	c := &client{site: w, era: modern}
 	resp := c.post(c.body("tools/list", nil))
-	if m := read(t, resp); resp.StatusCode != http.StatusTooManyRequests || !strings.HasPrefix(m.Error.Message, "you have 6 of the 6 open calls,") {
+	if m := read(t, resp); resp.StatusCode != http.StatusTooManyRequests || m.code() != -32000 || resp.Header.Get("Retry-After") == "" || !strings.HasPrefix(m.Error.Message, "you have 6 of the 6 open calls,") {
 		t.Errorf("a seventh call: %s %+v", resp.Status, m.Error)
 	}
 	for range 2 {

@@ -63,8 +63,7 @@ func TestHTTPVersions(t *testing.T) {
 			if r.Header.Set("Mcp-Protocol-Version", x.header); x.header == "" {
 				r.Header.Del("Mcp-Protocol-Version")
 			}
-			resp, err := http.DefaultClient.Do(r)
-			must(t, err)
+			resp := do(t, r)
 			status, m := resp.StatusCode, read(t, resp)
 			if m.code() != x.code || (status == http.StatusBadRequest) != (x.code != 0) || string(m.ID) != "1" {
 				t.Errorf("header %q, body %q, session %t: %d, id %s, %+v, want %d", x.header, x.body, session, status, m.ID, m.Error, x.code)

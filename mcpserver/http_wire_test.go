@@ -79,10 +79,8 @@ func replayHTTP(c *client, later map[string]string, session string) string {
 			again := headers.Clone()
 			var resp *http.Response
 			testwait.Until(c.t, func() bool { // the server may not know yet that the previous stream is closed
-				var err error
 				headers = again.Clone()
-				resp, err = http.DefaultClient.Do(request(rest))
-				must(c.t, err)
+				resp = do(c.t, request(rest))
 				if resp.StatusCode == http.StatusConflict {
 					resp.Body.Close()
 					return false
@@ -170,8 +168,7 @@ var eventID = regexp.MustCompile(`(?m)^id: [A-Z2-7]+_`)
 
 // answered sends a request and returns the lines of the answer, with its status and headers.
 func (c *client) answered(r *http.Request) (said []string) {
-	resp, err := http.DefaultClient.Do(r)
-	must(c.t, err)
+	resp := do(c.t, r)
 	defer resp.Body.Close()
 	said = c.headed(resp)
 	body, err := io.ReadAll(resp.Body)

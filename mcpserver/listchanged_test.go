@@ -14,6 +14,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/test/testwait"
+	"github.com/knack-dev/knack/mcpserver"
 )
 
 // TestListChanged checks that clients are notified once of exactly the lists that have changed.
@@ -149,5 +150,21 @@ func TestResourcesPages(t *testing.T) {
 	}
 	if want = append(want, "skill://zzz/SKILL.md"); !slices.Equal(rest, want) {
 		t.Errorf("after a change: %d resources, from %s to %s", len(rest), rest[0], rest[len(rest)-1])
+	}
+}
+
+// TestNoTools checks that a server without tools works too, and sends notifications of changes.
+func TestNoTools(t *testing.T) {
+	root := tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", "")})
+	c := scanned(t, folder(root))
+	told := make(chan struct{}, 8)
+	client := connect(t, mcpserver.New(mcpserver.Options{Catalog: c}), legacy, &mcp.ClientOptions{
+		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { told <- struct{}{} },
+	})
+	put(t, root, map[string]string{"tar/SKILL.md": skillMD("tar", "Tar.", "")})
+	must(t, c.Refresh(t.Context()))
+	<-told
+	if _, err := client.ListTools(t.Context(), nil); err != nil {
+		t.Error(err)
 	}
 }

@@ -163,10 +163,10 @@ func TestRoomOverStdio(t *testing.T) {
 	others := room.Open("")
 	others.Try(1 << 20)
 	var in, out bytes.Buffer
-	fmt.Fprintln(&in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`)
+	fmt.Fprintln(&in, initialize("1", legacy))
 	params, err := json.Marshal(readBy("text.txt")["resources/read"])
 	must(t, err)
-	fmt.Fprintf(&in, "%s\n", `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	fmt.Fprintf(&in, "%s\n", initialized)
 	fmt.Fprintf(&in, `{"jsonrpc":"2.0","id":2,"method":"resources/read","params":%s}`+"\n", params)
 	must(t, w.server.Run(t.Context(), &mcpserver.StdioTransport{In: &in, Out: &out}))
 	if !strings.Contains(out.String(), `{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"server busy: too much is being answered at once; try again"}}`) {

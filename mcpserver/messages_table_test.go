@@ -31,6 +31,14 @@ func oddCalls() (all []oddCall) {
 	add("prompts/get", ``, `{}`, `null`, `{"name":"none"}`, `{"name":7}`, `{"name":"a-first"}`, `{"name":"a-first","arguments":{}}`, `{"name":"a-first","arguments":null}`, `{"name":"a-first","arguments":{"request":"do it"}}`, `{"name":"a-first","arguments":{"request":7}}`, `{"name":"a-first","arguments":{"request":null}}`, `{"name":"a-first","arguments":{"other":"x"}}`, `{"name":"a-first","arguments":{"request":"a","request":"b"}}`, `{"name":"a-first","arguments":[]}`)
 	add("completion/complete", ``, `{}`, `null`, `{"ref":{"type":"ref/resource","uri":"skill://{+path}"},"argument":{"name":"path","value":"a"}}`, `{"ref":{"type":"ref/resource","uri":"skill://{+path}"},"argument":{"name":"path","value":""}}`, `{"ref":{"type":"ref/resource","uri":"x"},"argument":{"name":"path","value":"a"}}`, `{"ref":{"type":"ref/prompt","name":"a-first"},"argument":{"name":"request","value":"b"}}`, `{"ref":{"type":"ref/prompt","name":"none"},"argument":{"name":"request","value":"b"}}`,
 		`{"ref":{"type":"ref/other"},"argument":{"name":"path","value":"a"}}`, `{"ref":{},"argument":{"name":"x","value":""}}`, `{"ref":null,"argument":null}`, `{"ref":{"type":"ref/prompt","name":"a-first","uri":"x"},"argument":{"name":"request","value":"b"}}`, `{"ref":{"type":"ref/resource","uri":"skill://{+path}"},"argument":{"name":"path","value":"a"},"context":{"arguments":{"x":"y"}}}`, `{"ref":{"type":"ref/resource","uri":"skill://{+path}"},"argument":{"name":"path"}}`, `{"ref":{"type":"ref/resource","uri":"skill://{+path}"},"argument":{}}`)
+	// Long or deceptive texts, of which no error may show more than a little.
+	add("tools/call", `"SECRET"`, `["SECRET"]`, `"`+strings.Repeat("SECRET", 200_000)+`"`, `{"name":5,"arguments":{"x":"SECRET"}}`, `{"name":5,"into Go struct field mcp.SECRET of type string":"SECRET"}`,
+		`{"name":"nope","arguments":{"x":"SECRET"}}`, `{"name":"`+strings.Repeat("n", 1_000_000)+`"}`)
+	add("prompts/get", `{"name":"git","arguments":["SECRET"]}`, `{"name":"git","arguments":{"a into Go struct field SECRET":5}}`)
+	add("completion/complete", `{"ref":{"type":5},"argument":{"name":"a","value":"b"}}`, `{"ref":5,"argument":5}`, `{"ref":{"type":"x into Go struct field SECRET of type y"},"argument":{"name":"a","value":"b"}}`)
+	add("skills/get", `{"uri":{"SECRET":1}}`, `{"uri":"skill://g-meta/SKILL.md"}`, `{"uri":"skill://A-FIRST/SKILL.md"}`, `{"uri":"skill://e-folder/SKILL.md"}`, `{"uri":"skill://j-same/SKILL.md"}`, `{"uri":"skill://x/../a-first/SKILL.md"}`, `{"uri":"file:///etc/passwd"}`)
+	add("SECRET", `{}`)
+	add(strings.Repeat("SECRET", 100_000), `{}`)
 	add("ping", ``, `{}`)
 	add("server/discover", ``)
 	add("logging/setLevel", ``, `null`, `[]`, `{}`, `{"level":7}`, `{"level":"loud"}`, `{"level":"info"}`)
@@ -61,6 +69,8 @@ var oddMetas = map[string]string{
 	"version alone":       `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`,
 	"a session's version": `"_meta":{"io.modelcontextprotocol/protocolVersion":"2025-11-25","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`,
 	"a later version":     `"_meta":{"io.modelcontextprotocol/protocolVersion":"2099-01-01","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`,
+	"a long version":      `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + strings.Repeat("9", 2000) + `","io.modelcontextprotocol/clientCapabilities":{}}`,
+	"an array":            `"_meta":["SECRET"]`,
 	"version of a number": `"_meta":{"io.modelcontextprotocol/protocolVersion":7}`,
 	"client of a number":  `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":7,"io.modelcontextprotocol/clientCapabilities":{}}`,
 	"client without name": `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{}}`,
@@ -77,37 +87,49 @@ var oddMetas = map[string]string{
 // oddMessages returns messages that decoders may read differently, by name. Some are not calls.
 func oddMessages() map[string]string {
 	all := map[string]string{
-		"no message":            `x`,
-		"an empty object":       `{}`,
-		"a batch":               `[` + callText("1", "tools/list", `{}`) + `]`,
-		"two messages":          callText("1", "tools/list", `{}`) + callText("2", "tools/list", `{}`),
-		"blanks around":         " \t" + callText("1", "tools/list", `{}`) + " \t",
-		"a byte-order mark":     "\ufeff" + callText("1", "tools/list", `{}`),
-		"no UTF-8":              callText("1", "tools/call", `{"name":"skill","arguments":{"name":"`+"\xff"+`"}}`),
-		"no UTF-8 in a key":     callText("1", "tools/call", `{"name":"skill","arguments":{"`+"\xc3"+`":1}}`),
-		"half a surrogate pair": callText("1", "resources/read", `{"uri":"skill://a-first/\ud83d"}`),
-		"the other half":        callText("1", "resources/read", `{"uri":"skill://a-first/\ude00\ud83d"}`),
-		"a surrogate pair":      callText("1", "resources/read", `{"uri":"skill://a-first/\ud83d\ude00"}`),
-		"half in an argument":   callText("1", "tools/call", `{"name":"skill","arguments":{"name":"\ud83d"}}`),
-		"a control character":   callText("1", "tools/call", "{\"name\":\"skill\",\"arguments\":{\"name\":\"\x01\"}}"),
-		"another version":       `{"jsonrpc":"1.0","id":1,"method":"tools/list"}`,
-		"no version":            `{"id":1,"method":"tools/list"}`,
-		"an unknown member":     `{"jsonrpc":"2.0","id":1,"method":"tools/list","extra":1}`,
-		"a result too":          `{"jsonrpc":"2.0","id":1,"method":"tools/list","result":{}}`,
-		"a null error too":      `{"jsonrpc":"2.0","id":1,"method":"tools/list","error":null}`,
-		"a method twice":        `{"jsonrpc":"2.0","id":1,"method":"none","method":"tools/list"}`,
-		"an id twice":           `{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/list"}`,
-		"params twice":          `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{},"params":{"uri":"skill://a-first/SKILL.md"}}`,
-		"a method in capitals":  `{"jsonrpc":"2.0","id":1,"Method":"tools/list"}`,
-		"a capital method":      callText("1", "Tools/List", `{}`),
-		"an escaped method":     `{"jsonrpc":"2.0","id":1,"method":"tools\/list"}`,
-		"an escaped key":        `{"jsonrpc":"2.0","id":1,"\u006dethod":"tools/list"}`,
-		"a method of a number":  `{"jsonrpc":"2.0","id":1,"method":7}`,
-		"a notification":        `{"jsonrpc":"2.0","method":"tools/list"}`,
+		"no message":             `x`,
+		"an empty object":        `{}`,
+		"a batch":                `[` + callText("1", "tools/list", `{}`) + `]`,
+		"an empty body":          " \n",
+		"null":                   `null`,
+		"a number":               ` 5`,
+		"a text":                 `"x"`,
+		"a comma too many":       `{"jsonrpc":"2.0",}`,
+		"an error without id":    `{"jsonrpc":"2.0","error":{"code":1,"message":"x"}}`,
+		"a result without id":    `{"jsonrpc":"2.0","id":null,"result":{}}`,
+		"a space not of JSON":    callText("1", "ping", "") + "\u00a0",
+		"initialize of a number": callText("1", "initialize", `{"protocolVersion":5}`),
+		"initialize again":       initialize("1", legacy),
+		"half in a method":       callText("1", `p\ud800ing`, ""),
+		"half in a tool's name":  callText("1", "tools/call", `{"name":"t\udfff","arguments":{}}`),
+		"two messages":           callText("1", "tools/list", `{}`) + callText("2", "tools/list", `{}`),
+		"blanks around":          " \t" + callText("1", "tools/list", `{}`) + " \t",
+		"a byte-order mark":      "\ufeff" + callText("1", "tools/list", `{}`),
+		"no UTF-8":               callText("1", "tools/call", `{"name":"skill","arguments":{"name":"`+"\xff"+`"}}`),
+		"no UTF-8 in a key":      callText("1", "tools/call", `{"name":"skill","arguments":{"`+"\xc3"+`":1}}`),
+		"half a surrogate pair":  callText("1", "resources/read", `{"uri":"skill://a-first/\ud83d"}`),
+		"the other half":         callText("1", "resources/read", `{"uri":"skill://a-first/\ude00\ud83d"}`),
+		"a surrogate pair":       callText("1", "resources/read", `{"uri":"skill://a-first/\ud83d\ude00"}`),
+		"half in an argument":    callText("1", "tools/call", `{"name":"skill","arguments":{"name":"\ud83d"}}`),
+		"a control character":    callText("1", "tools/call", "{\"name\":\"skill\",\"arguments\":{\"name\":\"\x01\"}}"),
+		"another version":        `{"jsonrpc":"1.0","id":1,"method":"tools/list"}`,
+		"no version":             `{"id":1,"method":"tools/list"}`,
+		"an unknown member":      `{"jsonrpc":"2.0","id":1,"method":"tools/list","extra":1}`,
+		"a result too":           `{"jsonrpc":"2.0","id":1,"method":"tools/list","result":{}}`,
+		"a null error too":       `{"jsonrpc":"2.0","id":1,"method":"tools/list","error":null}`,
+		"a method twice":         `{"jsonrpc":"2.0","id":1,"method":"none","method":"tools/list"}`,
+		"an id twice":            `{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/list"}`,
+		"params twice":           `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{},"params":{"uri":"skill://a-first/SKILL.md"}}`,
+		"a method in capitals":   `{"jsonrpc":"2.0","id":1,"Method":"tools/list"}`,
+		"a capital method":       callText("1", "Tools/List", `{}`),
+		"an escaped method":      `{"jsonrpc":"2.0","id":1,"method":"tools\/list"}`,
+		"an escaped key":         `{"jsonrpc":"2.0","id":1,"\u006dethod":"tools/list"}`,
+		"a method of a number":   `{"jsonrpc":"2.0","id":1,"method":7}`,
+		"a notification":         `{"jsonrpc":"2.0","method":"tools/list"}`,
 	}
 	for _, id := range []string{
 		`0`, `-0`, `-1`, `1.0`, `1.5`, `1e3`, `1E400`, `01`, `999999999999999`, `9007199254740991`, `9007199254740993`, `123456789012345678901234567890`,
-		`""`, `"a"`, `"1"`, `"\u0061"`, `"\ud800"`, `"ä\u20ac"`, `"<&>\u2028"`, `"\u0000"`, `null`, `true`, `[]`, `[1]`, `{}`, `{"a":1}`,
+		`""`, `"a"`, `"1"`, `"\u0061"`, `"\ud800"`, `"a\ud800b"`, `"\uDC00"`, `"\ud83d\ud83d"`, `"\ud83d\\ude00"`, `"\uD83D\uDE00"`, `"\\ud800\ufffd"`, `"ä\u20ac"`, `"<&>\u2028"`, `"\u0000"`, `null`, `true`, `[]`, `[1]`, `{}`, `{"a":1}`,
 	} {
 		all["the id "+id] = callText(id, "resources/templates/list", `{}`)
 	}

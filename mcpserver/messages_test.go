@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,14 +25,17 @@ const doorMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28
 // post sends a body, and returns the answer.
 func post(t testing.TB, h http.Handler, body string, headers map[string]string) *http.Response {
 	t.Helper()
+	return postFrom(t, h, "192.0.2.1:1", body, headers)
+}
+
+// postFrom is like post, for a client at an address.
+func postFrom(t testing.TB, h http.Handler, address, body string, headers map[string]string) *http.Response {
+	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/mcp", strings.NewReader(body))
+	r.RemoteAddr = address
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	for name, value := range headers {
-		if value == "" {
-			r.Header.Del(name)
-			continue
-		}
 		r.Header.Set(name, value)
 	}
 	w := httptest.NewRecorder()
@@ -39,12 +43,15 @@ func post(t testing.TB, h http.Handler, body string, headers map[string]string) 
 	return w.Result()
 }
 
-// begin opens a session over HTTP.
-func begin(t testing.TB, h http.Handler, version string) (headers map[string]string) {
+// begin opens a session of the older era over HTTP, and returns the headers of its requests.
+func begin(t testing.TB, h http.Handler, address string) (headers map[string]string) {
 	t.Helper()
-	resp := post(t, h, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+version+`","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`, nil)
-	headers = map[string]string{"Mcp-Session-Id": resp.Header.Get("Mcp-Session-Id"), "Mcp-Protocol-Version": version}
-	if resp = post(t, h, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, headers); resp.StatusCode != http.StatusAccepted {
+	resp := postFrom(t, h, address, initialize("1", legacy), nil)
+	headers = map[string]string{"Mcp-Session-Id": resp.Header.Get("Mcp-Session-Id"), "Mcp-Protocol-Version": legacy}
+	if resp.StatusCode != http.StatusOK {
+		return nil
+	}
+	if resp = postFrom(t, h, address, initialized, headers); resp.StatusCode != http.StatusAccepted {
 		t.Fatal(resp.Status)
 	}
 	return headers
@@ -91,10 +98,15 @@ func modernHeaders(body string) map[string]string {
 	return headers
 }
 
+// goish matches the parts of an error that are no plain words: names of Go, and text that the client
+// sent beside a name or URI.
+var goish = regexp.MustCompile(`mcp\.|Go struct|unmarshal|SECRET|goroutine|\.go:`)
+
 // TestOddMessages sends usual and unusual messages over both transports, in both eras, and compares
-// the answers with those in testdata/messages.txt. In that file, a result has no contents, the
-// messages have other quotes, and an answer is written only once for several ways in a row with the
-// same answer.
+// the answers with testdata/messages.txt. Each error is one short, plain sentence.
+//
+// In the file, a result has no contents, and messages are quoted with ' for ". If several ways in a
+// row have the same answer, the file has it once.
 func TestOddMessages(t *testing.T) {
 	t.Parallel()
 	files := fixtures()
@@ -102,7 +114,7 @@ func TestOddMessages(t *testing.T) {
 	s := serve(t, scanned(t, folder(tree(t, files))))
 	h, err := mcpserver.NewHTTP(s, mcpserver.HTTPOptions{})
 	must(t, err)
-	session := begin(t, h, legacy)
+	session := begin(t, h, "192.0.2.1:1")
 	said := func(answer string) string {
 		answer = strings.TrimSpace(answer)
 		if _, _, is := strings.Cut(answer, `"result":`); is {
@@ -145,6 +157,9 @@ func TestOddMessages(t *testing.T) {
 					break
 				}
 				answer = w.ask(body)
+			}
+			if len(answer) > 1024 || goish.MatchString(answer) || strings.Contains(answer, "\n") {
+				t.Errorf("%s, %s: not plain: %.1024s", w.name, key, answer)
 			}
 			if line := strings.TrimPrefix(answer, "200 "); line != last {
 				fmt.Fprintf(&out, "%s: %s\n", w.name, answer)

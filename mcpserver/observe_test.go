@@ -58,7 +58,7 @@ func TestEventsOfCalls(t *testing.T) {
 		events.take()
 		main := fixtures()["a-first/SKILL.md"]
 		want := mcpserver.Event{
-			Surface: event.MCP, Client: map[string]string{legacy: "test", modern: "t"}[c.era], Address: "127.0.0.1", Method: "tools/call", Tool: "skill", Asked: "a-first",
+			Surface: event.MCP, Client: "t", Address: "127.0.0.1", Method: "tools/call", Tool: "skill", Asked: "a-first",
 			Loaded: []catalog.Load{{URI: "skill://a-first/SKILL.md", Digest: skill.DigestOf([]byte(main)), Size: len(main)}}, Result: event.OK,
 		}
 		for id := range 3 {
@@ -158,20 +158,13 @@ func TestLimits(t *testing.T) {
 	anna, annaLine := access.NewToken()
 	bert, bertLine := access.NewToken()
 	tokens, err := access.ParseTokens(strings.NewReader(annaLine + " anna\n" + bertLine + " bert\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w := start(t, setting{events: &events, audit: true, verifier: tokens, http: mcpserver.HTTPOptions{Limit: limit.Rate{PerSecond: 0.001, Burst: 5}}})
 	ask := func(path, token string) *http.Response {
 		r, err := http.NewRequest(http.MethodGet, "http://"+w.addr+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r.Header.Set("Authorization", "Bearer "+token)
-		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := do(t, r)
 		resp.Body.Close()
 		return resp
 	}
@@ -228,14 +221,9 @@ func TestRefusedHostsWriteLittle(t *testing.T) {
 	began := time.Now()
 	for range n {
 		r, err := http.NewRequest(http.MethodGet, "http://"+w.addr+"/", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r.Host = "evil.example"
-		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := do(t, r)
 		resp.Body.Close()
 		if resp.StatusCode != http.StatusForbidden {
 			t.Fatal(resp.Status)

@@ -117,7 +117,7 @@ func TestRootsBeforeTheFirstCall(t *testing.T) {
 				call = call[:len(call)-1] + `,"params":` + params + "}"
 			}
 			go io.WriteString(client, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"x","version":"1"}}}`+"\n"+
-				`{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"+call+"\n")
+				initialized+"\n"+call+"\n")
 			for lines := bufio.NewScanner(out); lines.Scan(); {
 				var m message
 				must(t, json.Unmarshal(lines.Bytes(), &m))
@@ -171,7 +171,7 @@ func TestNoRootsOverHTTP(t *testing.T) {
 	if m := read(t, resp); strings.Contains(string(m.Result), "may join these") {
 		t.Errorf("%s", m.Result)
 	}
-	c.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`).Body.Close()
+	c.post(initialized).Body.Close()
 	begun := time.Now()
 	c.result("tools/list", nil, nil)
 	if took := time.Since(begun); took > 15*time.Second {

@@ -3,28 +3,24 @@ package mcpserver_test
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/knack-dev/knack/catalog"
-	"github.com/knack-dev/knack/internal/test/skilltest"
 	"github.com/knack-dev/knack/mcpserver"
 	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 	"github.com/knack-dev/knack/tool"
-	"github.com/knack-dev/knack/tool/profile"
 )
 
 // eras are the protocol versions that behave differently.
@@ -41,13 +37,7 @@ func must(t testing.TB, err error) {
 func put(t testing.TB, root string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
-		at := filepath.Join(root, filepath.FromSlash(name))
-		if strings.HasSuffix(name, "/") {
-			must(t, os.MkdirAll(at, 0o755))
-			continue
-		}
-		must(t, os.MkdirAll(filepath.Dir(at), 0o755))
-		must(t, os.WriteFile(at, []byte(text), 0o644))
+		must(t, write(root, name, text))
 	}
 }
 
@@ -111,6 +101,13 @@ func orEOF(err error) error {
 	return io.EOF
 }
 
+// initialize returns the call that begins a session.
+func initialize(id, version string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"initialize","params":{"protocolVersion":"` + version + `","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+}
+
+const initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+
 // lines is a session over pipes in which the test writes each line itself.
 type lines struct {
 	to      io.WriteCloser
@@ -123,8 +120,8 @@ func talk(t testing.TB, s *mcpserver.Server, version string) *lines {
 	over := pipes(t, s).(*mcp.IOTransport)
 	p := &lines{over.Writer, bufio.NewReader(over.Reader)}
 	if version != "" {
-		p.ask(t, strings.Replace(initializeWith, "$", version, 1))
-		p.send(t, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+		p.ask(t, initialize("1", version))
+		p.send(t, initialized)
 	}
 	return p
 }
@@ -142,6 +139,18 @@ func (p *lines) ask(t testing.TB, line string) string {
 	answer, err := p.answers.ReadString('\n')
 	must(t, err)
 	return answer
+}
+
+// call is like ask, but skips notifications and decodes the answer.
+func (p *lines) call(t testing.TB, line string) (m message) {
+	t.Helper()
+	p.send(t, line)
+	for m.ID == nil {
+		answer, err := p.answers.ReadBytes('\n')
+		must(t, err)
+		must(t, json.Unmarshal(answer, &m))
+	}
+	return m
 }
 
 // end sends the last lines, closes the input and returns the answers, sorted by text.
@@ -177,26 +186,11 @@ func code(err error) int64 {
 	return 0
 }
 
-// slow is a source whose scan waits until open is closed.
-type slow struct {
-	catalog.Source
-	open chan struct{}
-}
-
-func (s slow) Scan(ctx context.Context) (skill.Scan, error) {
-	select {
-	case <-s.open:
-		return s.Source.Scan(ctx)
-	case <-ctx.Done():
-		return skill.Scan{}, ctx.Err()
-	}
-}
-
 // TestInitializeBeforeScanEnds checks that the first answer waits for the disk no longer than a
 // client waits for it, and says so if skills are still being read.
 func TestInitializeBeforeScanEnds(t *testing.T) {
 	for _, era := range eras {
-		s := slow{folder(tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", "")})), make(chan struct{})}
+		s := silent{folder(tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", "")})), "dir-1", make(chan struct{})}
 		c := catalog.New([]catalog.Source{s}, catalog.Options{})
 		go c.Run(t.Context())
 		begun := time.Now()
@@ -206,11 +200,8 @@ func TestInitializeBeforeScanEnds(t *testing.T) {
 		if took := time.Since(begun); took > 15*time.Second {
 			t.Errorf("%s: it took %v", era, took)
 		}
-		want := "The skills of this server, instructions for particular tasks, are still being read. Before a task, see with `find_skills` which there are," +
-			" and load the one that fits with this server's tool `skill`.\n\nIf the application has a tool of its own for skills, that one does not know these." +
-			" `read_file_in_skill` reads the other files of a skill. `find_skills` searches all skills by topic."
-		if got := client.InitializeResult().Instructions; got != want {
-			t.Errorf("%s: %s", era, cmp.Diff(want, got))
+		if got := client.InitializeResult().Instructions; !strings.HasPrefix(got, "The skills of this server, instructions for particular tasks, are still being read.") {
+			t.Errorf("%s: %s", era, got)
 		}
 		// Lists wait, since an empty one would be wrong.
 		listed := make(chan error, 1)
@@ -226,62 +217,9 @@ func TestInitializeBeforeScanEnds(t *testing.T) {
 			t.Fatalf("%s: listed before the scan: %v", era, err)
 		case <-time.After(50 * time.Millisecond):
 		}
-		close(s.open)
+		close(s.answers)
 		if err := <-listed; err != nil {
 			t.Error(era, err)
-		}
-	}
-}
-
-func TestInstructions(t *testing.T) {
-	c := scanned(t, folder(tree(t, map[string]string{
-		"git/SKILL.md": skillMD("git", "Git.", ""), "tar/SKILL.md": skillMD("tar", "Tar.", ""),
-		"lost/SKILL.md": "---\nname: lost\n---\n",
-	})))
-	want := "2 skills: git, tar. First load what fits, with this server's tool `skill`.\n\n" +
-		"A skill is instructions for one kind of task. If the application has a tool of its own for skills, that one does not know these. `read_file_in_skill` reads the other files of a skill." +
-		" `find_skills` searches all skills by topic.\n\nThe skills:\n- git: Git.\n- tar: Tar.\n\n1 skill was skipped: lost. `find_skills` says why."
-	for _, era := range eras {
-		client := connect(t, serve(t, c), era, nil)
-		if diff := cmp.Diff(want, client.InitializeResult().Instructions); diff != "" {
-			t.Error(era, diff)
-		}
-	}
-}
-
-// TestToolsList checks that a client gets the definitions that the tools make for it.
-func TestToolsList(t *testing.T) {
-	files := map[string]string{}
-	for i := range 60 {
-		name := fmt.Sprintf("skill-%02d", i)
-		files[name+"/SKILL.md"] = skillMD(name, strings.Repeat("Describes it well. ", 10), "")
-	}
-	c := scanned(t, skilltest.Project(files))
-	v, err := c.View(t.Context())
-	must(t, err)
-	for _, era := range eras {
-		for _, set := range []string{"default", "universal"} {
-			for _, name := range []string{"test", "claude-code"} { // claude-code shows more
-				s := serve(t, c, func(o *mcpserver.Options) { o.Tools = tools(t, set) })
-				client, err := mcp.NewClient(&mcp.Implementation{Name: name, Version: "2.1.330"}, nil).Connect(t.Context(), pipes(t, s), &mcp.ClientSessionOptions{ProtocolVersion: era})
-				must(t, err)
-				res, err := client.ListTools(t.Context(), nil)
-				must(t, err)
-				want := tools(t, set)
-				if len(res.Tools) != len(want) {
-					t.Fatalf("%d tools", len(res.Tools))
-				}
-				for i, got := range res.Tools {
-					d := want[i].Define(v, profile.Client{Name: name, Version: "2.1.330"})
-					if got.Name != d.Name || got.Title != d.Title || got.Description != d.Description {
-						t.Errorf("%s, %s: %s", era, name, cmp.Diff(d.Description, got.Description))
-					}
-					if a := got.Annotations; !a.ReadOnlyHint || !a.IdempotentHint || *a.DestructiveHint || *a.OpenWorldHint {
-						t.Errorf("annotations: %+v", a)
-					}
-				}
-				client.Close()
-			}
 		}
 	}
 }
@@ -308,45 +246,21 @@ func TestNoWaitWithoutRoots(t *testing.T) {
 	}
 }
 
-// panicking is a file system that can be scanned and panics when it is read.
-type panicking struct{ fs.FS }
-
-func (panicking) Open(string) (fs.File, error) { panic("CANARY") }
-
-// broken is a source of skills whose files panic when they are opened, except SKILL.md.
-type broken struct{ catalog.Source }
-
-func (b broken) Scan(ctx context.Context) (skill.Scan, error) {
-	scan, err := b.Source.Scan(ctx)
-	scan.Bundles = slices.Clone(scan.Bundles)
-	for i := range scan.Bundles {
-		b := *scan.Bundles[i]
-		b.FS, scan.Bundles[i] = onMain{b.FS}, &b
-	}
-	return scan, err
-}
-
-type onMain struct{ fs.FS }
-
-func (f onMain) Open(name string) (fs.File, error) {
-	if name != skill.MainFile {
-		return panicking{}.Open(name)
-	}
-	return f.FS.Open(name)
-}
-
 // TestPanicIsAnError checks that a panic while a request is answered becomes an internal error of
 // that request alone.
 func TestPanicIsAnError(t *testing.T) {
-	root := tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", ""), "git/x.txt": "x"})
-	client := connect(t, serve(t, scanned(t, broken{folder(root)})), "2025-11-25", nil)
+	root := tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", ""), "git/data.txt": "x"})
+	var open atomic.Pointer[func() error]
+	client := connect(t, serve(t, scanned(t, faulty{folder(root), &open})), "2025-11-25", nil)
+	panics := func() error { panic("CANARY") }
+	open.Store(&panics)
 	for range 2 {
-		_, err := client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "skill://git/x.txt"})
+		_, err := client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "skill://git/data.txt"})
 		if code(err) != jsonrpc.CodeInternalError || strings.Contains(err.Error(), "CANARY") {
 			t.Errorf("resources/read: %v", err)
 		}
 		_, err = client.CallTool(t.Context(), &mcp.CallToolParams{
-			Name: "read_file_in_skill", Arguments: map[string]any{"skill_name": "git", "file_path": "x.txt"}})
+			Name: "read_file_in_skill", Arguments: map[string]any{"skill_name": "git", "file_path": "data.txt"}})
 		if code(err) != jsonrpc.CodeInternalError || strings.Contains(err.Error(), "CANARY") {
 			t.Errorf("tools/call: %v", err)
 		}

@@ -19,9 +19,9 @@ import (
 func follow(t *testing.T, c *client, uris ...string) <-chan message {
 	t.Helper()
 	if c.era == legacy {
-		resp, err := http.DefaultClient.Do(c.request("GET", ""))
-		if err != nil || resp.StatusCode != 200 {
-			t.Fatal(resp.Status, err)
+		resp := do(t, c.request("GET", ""))
+		if resp.StatusCode != http.StatusOK {
+			t.Fatal(resp.Status)
 		}
 		t.Cleanup(func() { resp.Body.Close() })
 		for _, uri := range uris {
@@ -30,7 +30,7 @@ func follow(t *testing.T, c *client, uris ...string) <-chan message {
 		return events(resp)
 	}
 	resp := c.post(c.body("subscriptions/listen", map[string]any{"notifications": map[string]any{
-		"resourceSubscriptions": uris, "toolsListChanged": true, "resourcesListChanged": true,
+		"resourceSubscriptions": uris, "toolsListChanged": true, "resourcesListChanged": true, "promptsListChanged": true,
 	}}))
 	t.Cleanup(func() { resp.Body.Close() })
 	out := events(resp)
@@ -52,7 +52,7 @@ func TestHiddenFileIsNotWatched(t *testing.T) {
 	if n := w.server.Subscriptions(); n != 2 {
 		t.Fatalf("%d files are watched", n)
 	}
-	lay(t, w.dir, map[string]string{"outer/inner/SKILL.md": skillText("inner", "A.")})
+	put(t, w.dir, map[string]string{"outer/inner/SKILL.md": skillText("inner", "A.")})
 	testwait.Until(t, func() bool { return w.server.Subscriptions() == 1 }, "a file is watched that no client sees")
 }
 
@@ -86,7 +86,7 @@ func TestChangesAreTold(t *testing.T) {
 		rewrite(t, w.dir, "a-first/SKILL.md", skillText("a-first", "Changed in "+c.era))
 		w.catalog.Poke()
 		updated(main)
-		lay(t, w.dir, map[string]string{"new-" + c.era + "/SKILL.md": skillText("new-"+c.era, "New.")})
+		put(t, w.dir, map[string]string{"new-" + c.era + "/SKILL.md": skillText("new-"+c.era, "New.")})
 		w.catalog.Poke()
 		await(t, told, "notifications/resources/list_changed")
 		if c.era == legacy {
@@ -191,9 +191,7 @@ func (c *client) resume(last string) *http.Response {
 		if last != "" {
 			r.Header.Set("Last-Event-ID", last)
 		}
-		var err error
-		resp, err = http.DefaultClient.Do(r)
-		must(c.t, err)
+		resp = do(c.t, r)
 		if resp.StatusCode == http.StatusConflict {
 			resp.Body.Close()
 			return false
@@ -201,30 +199,4 @@ func (c *client) resume(last string) *http.Response {
 		return true
 	}, "the stream before is still open")
 	return resp
-}
-
-// TestResumes checks that a resumed stream has the events after the last one that the client names,
-// including those from the time without a stream.
-func TestResumes(t *testing.T) {
-	t.Parallel()
-	w := start(t, setting{files: fixtures()})
-	c := w.dial(legacy)
-	stream := c.resume("")
-	told := events(stream)
-	lay(t, w.dir, map[string]string{"n-1/SKILL.md": skillText("n-1", "One.")})
-	w.catalog.Poke()
-	await(t, told, "notifications/resources/list_changed")
-	stream.Body.Close()
-	time.Sleep(200 * time.Millisecond) // until then, the server sees that the stream is closed
-	lay(t, w.dir, map[string]string{"n-2/SKILL.md": skillText("n-2", "Two.")})
-	if err := w.catalog.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(200 * time.Millisecond) // until then, the change is sent without a stream; changes are joined for 10 ms
-	again := c.resume("_0")
-	if again.StatusCode != 200 {
-		t.Fatal(again.Status)
-	}
-	defer again.Body.Close()
-	await(t, events(again), "notifications/resources/list_changed")
 }
