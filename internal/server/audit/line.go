@@ -5,7 +5,6 @@ package audit
 import (
 	"encoding/json"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/server/event"
@@ -33,13 +32,10 @@ func appendLine(b []byte, e event.Event) []byte {
 	return append(display.AppendVisibleJSON(b, line), '\n')
 }
 
+// cut shortens a text to maxText bytes, with an ellipsis at its end.
 func cut(s string) string {
 	if len(s) <= maxText {
 		return s
 	}
-	n := maxText
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return strings.ToValidUTF8(s[:n], "\ufffd") + "…"
+	return strings.ToValidUTF8(display.CutBytes(s, maxText), "\ufffd") + "…"
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -137,11 +138,7 @@ func readError(err error) error {
 // mostActive returns the clients that keep their names after a restart: those with the most uses.
 // The others make room, since clients can choose any names.
 func mostActive(used map[string]uint64) map[string]bool {
-	names := make([]string, 0, len(used))
-	for name := range used {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(used[b], used[a]), cmp.Compare(a, b)) })
+	names := slices.SortedFunc(maps.Keys(used), func(a, b string) int { return cmp.Or(cmp.Compare(used[b], used[a]), cmp.Compare(a, b)) })
 	keep := map[string]bool{}
 	for _, name := range names[:min(len(names), keptClients)] {
 		keep[name] = true
