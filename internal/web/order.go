@@ -41,10 +41,10 @@ func (f filter) choices() (out []choice) {
 // shelf has the data about the skills of a snapshot that filters and orders need. It is built once
 // per snapshot.
 type shelf struct {
-	traits                map[*catalog.Entry]traits
-	values                [byOther][]string // by facet; traits refer to a value by its index
-	name, changed, tokens func() []*catalog.Entry
-	publishers            map[string]string // the name of each root's publisher by the root's label; nil if no root has a publisher
+	traits     map[*catalog.Entry]traits
+	values     [byOther][]string                  // by facet; traits refer to a value by its index
+	sorted     map[string]func() []*catalog.Entry // the skills in each order of sortKeys
+	publishers map[string]string                  // the name of each root's publisher by the root's label; nil if no root has a publisher
 
 	mu    sync.Mutex
 	whole filterResult // the list without a query or a filter
@@ -105,17 +105,14 @@ func newShelf(v catalog.View) *shelf {
 		}
 		of.traits[e] = t
 	}
-	sorted := func(compare func(a, b *catalog.Entry) int) func() []*catalog.Entry {
-		return sync.OnceValue(func() []*catalog.Entry {
+	of.sorted = map[string]func() []*catalog.Entry{}
+	for order, key := range sortKeys {
+		of.sorted[order] = sync.OnceValue(func() []*catalog.Entry {
 			all := slices.Clone(entries)
-			slices.SortStableFunc(all, compare)
+			slices.SortStableFunc(all, func(a, b *catalog.Entry) int { return key(a).compare(key(b)) })
 			return all
 		})
 	}
-	by := func(key func(*catalog.Entry) sortKey) func() []*catalog.Entry {
-		return sorted(func(a, b *catalog.Entry) int { return key(a).compare(key(b)) })
-	}
-	of.name, of.changed, of.tokens = by(nameKey), by(changedKey), by(tokensKey)
 	return of
 }
 
@@ -129,23 +126,20 @@ func (k sortKey) compare(other sortKey) int {
 	return cmp.Or(cmp.Compare(k.number, other.number), strings.Compare(k.text, other.text))
 }
 
-func nameKey(e *catalog.Entry) sortKey    { return sortKey{text: cmp.Or(string(e.Key), e.Path)} }
-func changedKey(e *catalog.Entry) sortKey { return sortKey{number: -e.Stamp.MTime} }
-func tokensKey(e *catalog.Entry) sortKey  { return sortKey{number: -int64(e.Size)} }
+// sortKeys maps each order to the sort key of a skill. It lacks the order by use, which changes with
+// every call of a tool.
+var sortKeys = map[string]func(*catalog.Entry) sortKey{
+	sortName:    func(e *catalog.Entry) sortKey { return sortKey{text: cmp.Or(string(e.Key), e.Path)} },
+	sortChanged: func(e *catalog.Entry) sortKey { return sortKey{number: -e.Stamp.MTime} },
+	sortTokens:  func(e *catalog.Entry) sortKey { return sortKey{number: -int64(e.Size)} },
+}
 
-// sortKeyOf returns the key of an order of [Site.ordered], or nil if the order has none.
+// sortKeyOf returns the sort key of an order of [Site.ordered], or nil if the order has none.
 func (s *Site) sortKeyOf(order string) func(*catalog.Entry) sortKey {
-	switch order {
-	case sortName:
-		return nameKey
-	case sortChanged:
-		return changedKey
-	case sortTokens:
-		return tokensKey
-	case sortUsed:
+	if order == sortUsed {
 		return func(e *catalog.Entry) sortKey { return sortKey{number: -int64(s.o.Usage.Uses(e))} }
 	}
-	return nil
+	return sortKeys[order]
 }
 
 // publishersOf returns the name of each root's publisher by the root's label, or nil if no
@@ -211,22 +205,16 @@ func changedOf(e *catalog.Entry) time.Time {
 	return time.Unix(0, e.Stamp.MTime).UTC()
 }
 
-// ordered returns skills of a view in the order of a filter.
-func (s *Site) ordered(v catalog.View, all []*catalog.Entry, key string) []*catalog.Entry {
-	of := s.shelfOf(v)
-	var sorted []*catalog.Entry
-	switch key {
-	case sortName:
-		sorted = of.name()
-	case sortChanged:
-		sorted = of.changed()
-	case sortTokens:
-		sorted = of.tokens()
-	case sortUsed:
+// ordered returns skills of a view in an order.
+func (s *Site) ordered(v catalog.View, all []*catalog.Entry, order string) []*catalog.Entry {
+	if order == sortUsed {
 		return s.o.Usage.MostFirst(all)
-	default:
+	}
+	sort := s.shelfOf(v).sorted[order]
+	if sort == nil {
 		return all
 	}
+	sorted := sort()
 	if len(all) == len(sorted) {
 		return sorted
 	}

@@ -25,11 +25,9 @@ const (
 	callbackPath = openid.CallbackPath
 )
 
-// Limits of forms.
-const (
-	maxForm  = 16 << 10 // bytes; a token has fewer than 100, but an address may be long
-	maxForms = 1024     // forms received at the same time
-)
+// maxForm is the maximum size of a form, in bytes. A token has fewer than 100 bytes, but an address
+// may be long.
+const maxForm = 16 << 10
 
 // signInPage asks for a token. It is the same for every requested address, so that it does not
 // reveal which pages exist.
@@ -172,13 +170,6 @@ func (s *Site) form(r *request) (url.Values, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
 		return nil, problem(http.StatusUnsupportedMediaType, "This is not a form.")
 	}
-	select {
-	case s.arriving <- struct{}{}:
-	default:
-		r.w.Header().Set("Retry-After", "1")
-		return nil, problem(http.StatusTooManyRequests, "Too many sign in at once. Try again in a moment.")
-	}
-	defer func() { <-s.arriving }()
 	body, err := io.ReadAll(http.MaxBytesReader(r.w, r.Body, maxForm))
 	var large *http.MaxBytesError
 	switch {

@@ -96,7 +96,6 @@ type Site struct {
 	begun    time.Time
 	checks   *checks.Checks
 	sessions *access.Sessions // nil if no sign-in is needed
-	arriving chan struct{}    // limits the forms received at the same time
 }
 
 // New returns a site.
@@ -113,7 +112,7 @@ func New(o Options) *Site {
 		indexes: parcels.Indexes[tagged]{Age: catalog.DefaultInterval, Weigh: func(t tagged) int { return cap(t.data) }, Most: maxIndexes},
 	}
 	if o.Verifier != nil {
-		s.sessions, s.arriving = access.NewSessions(o.Verifier), make(chan struct{}, maxForms)
+		s.sessions = access.NewSessions(o.Verifier)
 	}
 	o.Catalog.IndexAhead() // people search as they type
 	s.assets = loadAssets()

@@ -16,19 +16,13 @@ const Most = 8
 // different rights have different snapshots, so that no client gets a value computed
 // for another.
 type Cache[T any] struct {
-	// Weigh, if set, returns the size of a value. The oldest values are dropped while
-	// the total exceeds MostWeight.
-	Weigh      func(T) int
-	MostWeight int
-
 	mu   sync.Mutex
 	kept []*computed[T] // most recently used last
 }
 
 type computed[T any] struct {
-	of     *catalog.Snapshot
-	have   func() T
-	weight int // 0 until computed
+	of   *catalog.Snapshot
+	have func() T
 }
 
 // Get returns the value for a snapshot, which is computed once. Concurrent callers wait for it.
@@ -44,25 +38,5 @@ func (l *Cache[T]) Get(v catalog.View, compute func() T) T {
 		l.kept = slices.Delete(l.kept, 0, 1)
 	}
 	l.mu.Unlock()
-	value := c.have()
-	if l.Weigh != nil {
-		l.bound(c, l.Weigh(value))
-	}
-	return value
-}
-
-// bound records the size of a value and drops the oldest values while the total is too
-// large. It always keeps the newest.
-func (l *Cache[T]) bound(c *computed[T], weight int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	c.weight = weight
-	sum := 0
-	for _, c := range l.kept {
-		sum += c.weight
-	}
-	for sum > l.MostWeight && len(l.kept) > 1 {
-		sum -= l.kept[0].weight
-		l.kept = slices.Delete(l.kept, 0, 1)
-	}
+	return c.have()
 }

@@ -59,26 +59,3 @@ func TestLatest(t *testing.T) {
 		t.Error("the oldest is kept")
 	}
 }
-
-// TestLatestBound checks that large values are dropped, except the newest.
-func TestLatestBound(t *testing.T) {
-	var views []catalog.View
-	for range 4 {
-		views = append(views, viewOf(t))
-	}
-	l := Cache[int]{Weigh: func(n int) int { return n }, MostWeight: 10}
-	computed := ""
-	for i, step := range []struct {
-		view, weight int
-		want         string // values computed so far
-	}{
-		{0, 5, "a"}, {1, 5, "ab"}, {0, 5, "ab"}, {1, 5, "ab"}, // both are kept
-		{2, 1, "abc"}, {1, 5, "abc"}, {0, 5, "abca"}, // the third value displaced the oldest
-		{3, 11, "abcad"}, {3, 11, "abcad"}, {1, 5, "abcadb"}, {3, 11, "abcadbd"},
-	} {
-		got := l.Get(views[step.view], func() int { computed += string(rune('a' + step.view)); return step.weight })
-		if got != step.weight || computed != step.want {
-			t.Errorf("step %d: view %d is given %d, computed %q, want %d and %q", i, step.view, got, computed, step.weight, step.want)
-		}
-	}
-}
