@@ -12,8 +12,8 @@ import (
 
 // Candidate is a skill to judge.
 type Candidate struct {
-	// Skill has only its bundle until [Candidate.Read] is called. Afterwards it is loaded, and its
-	// file system contains only the files to judge.
+	// Skill has only its bundle until [Candidate.Read] is called. After that, the skill is loaded,
+	// and its file system contains only the files to judge.
 	*skill.Skill
 	Root  skill.Root
 	Files []skill.File // with their digests, in path order; nil if they cannot all be listed
@@ -32,7 +32,7 @@ type Candidate struct {
 	other  atomic.Bool   // a file no longer matches Files
 }
 
-// newCandidate returns a candidate of the scan that c describes.
+// newCandidate returns a candidate. It has the root, the number and the time of the scan from c.
 func (c *Candidate) newCandidate(p *skillFolder, found *skill.Bundle, loaded *skill.Skill) *Candidate {
 	return &Candidate{Skill: &skill.Skill{Bundle: found}, Root: c.Root, Scan: c.Scan, First: c.First, Begun: c.Begun, place: p, found: found, loaded: loaded}
 }
@@ -57,11 +57,11 @@ func (c *Candidate) List(ctx context.Context, maxFiles int, maxSize int64) ([]sk
 	return files, err
 }
 
-// Stable reports whether the stamps of all files prove their contents.
+// Stable reports whether the stamps prove the contents of all files.
 func (c *Candidate) Stable() bool { return len(c.known) == len(c.files) }
 
-// Read lists the files and loads the skill, unless another decider holds it back already. The
-// skill's file system then has exactly these files.
+// Read lists the files and loads the skill, unless another decider already holds the skill back.
+// The skill's file system then contains exactly these files.
 func (c *Candidate) Read(ctx context.Context, maxFiles int, maxSize int64) {
 	if c.Err != nil {
 		return
@@ -79,9 +79,9 @@ func (c *Candidate) Read(ctx context.Context, maxFiles int, maxSize int64) {
 	c.load(judged)
 }
 
-// Recall restores the files that the skill had in an earlier run. It reports false if another
-// decider has read the skill, or if SKILL.md has changed. Other changed files cannot be read, and
-// the next scan finds them.
+// Recall restores the files that the skill had in an earlier run. It returns false if another
+// decider has read the skill, or if SKILL.md has changed. If another file has changed, it cannot be
+// read, and the next scan notices the change.
 func (c *Candidate) Recall(main skill.Stamp, files []skill.File, set skill.Digest) bool {
 	if c.Err != nil || c.files != nil || c.loaded == nil || main != c.found.Stamp || mainOf(c.found, files) != c.loaded.Digest {
 		return false

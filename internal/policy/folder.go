@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// folder is the folder of a skill, in which only judged files can be opened. In a held-back skill
-// no file can be opened.
+// folder is the file system of a guarded skill. Only judged files can be opened in it. In a
+// held-back skill, no file can be opened.
 type folder struct {
 	inner    fs.FS
 	bundle   *skill.Bundle // as the source found it
@@ -22,7 +22,8 @@ type folder struct {
 	differs  func() // called if a file differs from the judged one, or a ruling has changed
 }
 
-// verdict returns the last scan's verdict, with the rulings that deciders have changed since.
+// verdict returns the verdict of the last scan. It replaces the rulings that deciders have changed
+// since.
 func (f *folder) verdict() *verdict {
 	v := f.last()
 	for i, d := range f.deciders {
@@ -75,7 +76,7 @@ func (f *folder) Open(name string) (fs.File, error) {
 	}
 	info, err := file.Stat()
 	if err == nil && info.IsDir() {
-		return struct{ fs.File }{file}, nil // its contents are listed by ReadDir
+		return struct{ fs.File }{file}, nil // only ReadDir lists its contents
 	}
 	if err == nil {
 		err = v.held
@@ -89,7 +90,7 @@ func (f *folder) Open(name string) (fs.File, error) {
 		own, judged := fileOf(r.Files, f.served(name))
 		switch {
 		case f.served(name) == "":
-			err = fs.ErrNotExist // served by no surface, and not judged
+			err = fs.ErrNotExist // never served, so it was not judged
 		case !judged, info.Size() != own.Size, by.Differs != nil && own.Digest != want.Digest:
 			f.differs()
 			err = r.Differs(name, !judged)
@@ -119,8 +120,8 @@ func fileOf(files []skill.File, path string) (skill.File, bool) {
 // Stat implements [fs.StatFS].
 func (f *folder) Stat(name string) (fs.FileInfo, error) { return fs.Stat(f.inner, name) }
 
-// ReadDir implements [fs.ReadDirFS]. If a ruling hides names, it leaves out files that were not
-// judged, since names are text too.
+// ReadDir implements [fs.ReadDirFS]. If a ruling hides names, the result lacks the files that were
+// not judged, since a name can also contain harmful text.
 func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	v := f.verdict()
 	if v.hidden() {
@@ -141,8 +142,8 @@ func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 // served returns the path under which a file is served, or "".
 func (f *folder) served(name string) string { return (&skill.Skill{Bundle: f.bundle}).ServedPath(name) }
 
-// lists reports whether each ruling that hides other names has a file of this name, or one in a
-// folder of this name.
+// lists reports whether a name may be listed. Each ruling that hides names must have a file with
+// this name, or a file in a folder with this name.
 func (f *folder) lists(v *verdict, name string) bool {
 	for _, r := range v.rulings {
 		if !r.Hides {
@@ -160,7 +161,8 @@ func (f *folder) lists(v *verdict, name string) bool {
 }
 
 // Whole lists the files in one pass, with their digests. If they differ from the judged files, it
-// returns false. The caller then hashes the files one by one, which fails.
+// returns false. The caller then hashes the files one by one, and gets an error for the changed
+// file.
 func (f *folder) Whole(ctx context.Context, known []skill.File) (files []skill.File, ok bool) {
 	by, can := f.inner.(interface {
 		Whole(ctx context.Context, known []skill.File) ([]skill.File, bool)
@@ -185,7 +187,7 @@ func (f *folder) Beside(name string) bool {
 	return can && by.Beside(name)
 }
 
-// Hidden lists the files that no surface serves.
+// Hidden lists the files that are never served.
 func (f *folder) Hidden(ctx context.Context, limit int) (paths []string, count int, err error) {
 	if by, can := f.inner.(interface {
 		Hidden(ctx context.Context, limit int) ([]string, int, error)

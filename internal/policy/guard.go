@@ -1,8 +1,9 @@
 // Package policy serves only the skills of a source that all deciders accept.
 //
-// [Guarded] replaces a source, so that every surface sees the same skills: a held-back skill has a
-// fault, and none of its files can be opened. The files of a skill that a decider has compared are
-// hashed while they are read, and compared again. Every served byte was judged, or the read fails.
+// [Guarded] replaces a source, so that commands, pages and servers see the same skills. A held-back
+// skill has a fault, and none of its files can be opened. If a decider has compared the files of a
+// skill, they are hashed while they are read, and compared again. Every served byte was judged, or
+// the read fails.
 package policy
 
 import (
@@ -29,37 +30,37 @@ import (
 type Decider struct {
 	// Decide returns the ruling on the current state of a skill.
 	Decide func(ctx context.Context, c *Candidate) Ruling
-	// Now decides again, without reading the skill, before a file of it is opened. If changed is
-	// true, a scan is requested.
+	// Now decides again before a file of the skill is opened. It does not read the skill. If
+	// changed is true, a scan is requested.
 	Now func(b *skill.Bundle, last Ruling) (now Ruling, changed bool)
-	// Held is called when a scan holds a skill back and the last scan did not, or did so for
-	// another reason.
+	// Held is called when a scan holds a skill back that the last scan did not hold back, or for a
+	// different reason.
 	Held func(b *skill.Bundle, why error)
-	// Changed calls poke when rulings may have changed although no skill has. It returns when the
-	// context ends.
+	// Changed calls poke when rulings may have changed although no skill has changed. It returns
+	// when the context ends.
 	Changed func(ctx context.Context, poke func())
 }
 
-// Ruling is the answer of a decider about a skill. It is immutable.
+// Ruling is the decision of one decider on a skill. It is immutable.
 type Ruling struct {
-	Held error // why the skill is held back: a [skill.LockError] or a [skill.HeldError]; nil lets it pass
+	Held error // why the skill is held back: a [skill.LockError] or a [skill.HeldError]; nil accepts the skill
 	// Differs returns the error for a file whose contents differ from those in Files. If it is not
 	// nil, only these files can be read.
 	Differs func(name string, added bool) error
 	Files   []skill.File // in path order
-	Hides   bool         // only the names of Files can be listed, and none if the skill is held back
+	Hides   bool         // only the names of Files can be listed, or none if the skill is held back
 	Set     skill.Digest // if it changes, the skill is read again
-	Again   bool         // another scan must decide immediately
+	Again   bool         // another scan must follow immediately
 }
 
-// verdict is the answer of all deciders about a skill. It is immutable.
+// verdict combines the decisions of all deciders on a skill. It is immutable.
 type verdict struct {
 	held    error    // the reason of the first ruling that holds the skill back
 	rulings []Ruling // by decider
 }
 
 // Guarded returns a source with only the skills that all deciders accept. The first decider that
-// holds a skill back gives the reason. A nil decider lets everything pass; with no other decider,
+// holds a skill back gives the reason. A nil decider accepts every skill. If all deciders are nil,
 // Guarded returns the source itself.
 func Guarded(from catalog.Source, deciders ...*Decider) catalog.Source {
 	deciders = slices.DeleteFunc(slices.Clone(deciders), func(d *Decider) bool { return d == nil })
@@ -99,14 +100,14 @@ type source struct {
 	version uint64                  // of the last scan
 }
 
-// scans counts the scans, and versions the versions of their results. All sources share both
-// counters, since one source may replace another.
+// scans numbers the scans, and versions numbers their results. All sources share both counters,
+// since one source may replace another.
 var scans, versions atomic.Uint64
 
-// skillFolder is a folder with a skill, while the source finds one there.
+// skillFolder is a folder in which the source finds a skill.
 type skillFolder struct {
 	now          atomic.Pointer[verdict]
-	found, given *skill.Bundle // the same skill, as returned by from and by this source
+	found, given *skill.Bundle // the skill as returned by from, and as returned by this source
 	files        []skill.File  // the files whose stamps prove their contents, with digests
 	loaded       *skill.Skill  // as last judged, or nil
 }
@@ -156,7 +157,7 @@ func (s *source) Scan(ctx context.Context) (skill.Scan, error) {
 	return scan, nil
 }
 
-// guardAll judges the skills of a scan, and replaces them by guarded ones.
+// guardAll judges the skills of a scan, and replaces them with guarded skills.
 func (s *source) guardAll(ctx context.Context, scan *skill.Scan) error {
 	// All verdicts take effect together after the last one, so that the verdicts of a cancelled
 	// scan never do.
@@ -207,7 +208,7 @@ func (s *source) guardAll(ctx context.Context, scan *skill.Scan) error {
 		loaded := *skills[i]
 		loaded.Bundle = p.given
 		if skills[i] = &loaded; now.held != nil || !now.hasMain(b, loaded.Digest) {
-			skills[i] = nil // to be loaded from the guarded folder
+			skills[i] = nil // the catalogue loads it from the guarded folder
 		}
 	}
 	scan.Bundles, scan.Skills = bundles, skills
@@ -223,8 +224,8 @@ func (s *source) guardAll(ctx context.Context, scan *skill.Scan) error {
 	return nil
 }
 
-// askAll calls every decider for a skill. Once a decider holds the skill back, c.Err tells the
-// later deciders, so that they need not read the skill.
+// askAll calls every decider for a skill. After one holds the skill back, c.Err tells the later
+// deciders that they need not read the skill.
 func (s *source) askAll(ctx context.Context, c *Candidate) *verdict {
 	v := &verdict{rulings: make([]Ruling, len(s.deciders))}
 	for i, d := range s.deciders {
@@ -237,7 +238,7 @@ func (s *source) askAll(ctx context.Context, c *Candidate) *verdict {
 	return v
 }
 
-// notify calls Held of the decider that holds a skill back.
+// notify calls the function Held of the decider that holds a skill back.
 func (s *source) notify(b *skill.Bundle, v *verdict) {
 	i := slices.IndexFunc(v.rulings, func(r Ruling) bool { return r.Held != nil })
 	if i >= 0 && s.deciders[i].Held != nil {
@@ -245,7 +246,7 @@ func (s *source) notify(b *skill.Bundle, v *verdict) {
 	}
 }
 
-// same reports whether a skill need not be read again, since its verdict is the same as before.
+// same reports whether the verdict is the same as before, so that the skill need not be read again.
 func (v *verdict) same(o *verdict) bool {
 	return o != nil && reflect.DeepEqual(v.held, o.held) && (v.held != nil || slices.EqualFunc(v.rulings, o.rulings, func(a, b Ruling) bool { return a.Set == b.Set }))
 }
@@ -260,7 +261,7 @@ func pending(err error) bool {
 	return ok && held.Pending
 }
 
-// hasMain reports whether the SKILL.md that can be read has the given digest.
+// hasMain reports whether the rulings allow a SKILL.md with the given digest.
 func (v *verdict) hasMain(b *skill.Bundle, digest skill.Digest) bool {
 	return !slices.ContainsFunc(v.rulings, func(r Ruling) bool {
 		return r.Differs != nil && mainOf(b, r.Files) != digest
@@ -273,8 +274,8 @@ func mainOf(b *skill.Bundle, files []skill.File) skill.Digest {
 	return main.Digest
 }
 
-// holdAround holds back the skills that contain a skill held back for its contents, since they
-// contain its files too.
+// holdAround also holds back each skill whose folder contains a skill that is held back for its
+// contents. The outer skill contains the same files.
 func holdAround(bundles []*skill.Bundle, places []*skillFolder, verdicts []*verdict) {
 	within := map[string]int{} // a held-back skill, by the folders above it
 	for i, b := range bundles {
@@ -300,7 +301,7 @@ func holdAround(bundles []*skill.Bundle, places []*skillFolder, verdicts []*verd
 	}
 }
 
-// guard returns the bundle with the verdict's fault and with a file system that checks files
+// guard returns the bundle with the fault of the verdict, and with a file system that checks files
 // while they are read.
 func (s *source) guard(p *skillFolder, b *skill.Bundle, now *verdict) *skill.Bundle {
 	guarded := *b

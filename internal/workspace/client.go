@@ -22,16 +22,17 @@ import (
 // maxSettings bounds a file of a client's settings, in bytes.
 const maxSettings = 16 << 20
 
-// clientSkills has the skills that a client shows on its own, and the settings with which the user
-// disables some of them.
+// clientSkills describes the skills that a client shows on its own, and has the settings with which
+// the user disables some of them.
 type clientSkills struct {
 	*catalog.ClientSkills
 	curation clientconfig.Curation
 }
 
-// clientSkills returns the skills that a client shows on its own: the enabled skills in the folders
-// that the client reads. It returns the same value while nothing has changed. If the settings
-// cannot be read, it returns nil, since a skill that the client does not show must stay listed.
+// clientSkills describes the skills that a client shows on its own: the enabled skills in the
+// folders that the client reads. It returns the same pointer until something changes. If the
+// settings cannot be read, it returns nil, since a skill that the client does not show must stay
+// listed.
 func (w *Workspace) clientSkills(client string) *catalog.ClientSkills {
 	agent := agents.Named(client)
 	if agent == nil {
@@ -45,7 +46,7 @@ func (w *Workspace) clientSkills(client string) *catalog.ClientSkills {
 		}
 	}
 	folders := l.roots
-	if w.Named() { // the client reads its folders all the same
+	if w.Named() { // the client reads its own folders in any case
 		folders = dir.WellKnown(l.open, w.o.Env.Home, w.Getenv())
 	}
 	for _, r := range folders {
@@ -82,7 +83,7 @@ func (w *Workspace) ForClient(ctx context.Context, client string) (catalog.View,
 
 // curation reads the settings with which an agent disables skills.
 func (w *Workspace) curation(agent *agents.Agent, open []string) (out clientconfig.Curation, err error) {
-	data := map[string][]byte{} // one file may have several settings
+	data := map[string][]byte{} // one file may contain several of the settings
 	for _, at := range agent.Off {
 		place, key, _ := strings.Cut(at, "#")
 		files, err := w.settingsFiles(open, place)
@@ -116,8 +117,9 @@ func subjectOf(e *catalog.Entry) clientconfig.Subject {
 }
 
 // settingsFiles returns the paths of a settings file that the table of agents names, with links
-// resolved. A file in a project has a path for each folder of the project; the last path has
-// precedence. A project may be a clone, so a link that leads out of the project is an error.
+// resolved. A file in a project has one path for each folder from the repository's root down; the
+// last path has precedence. A project may be a clone, so a link that leads out of the project is an
+// error.
 func (w *Workspace) settingsFiles(open []string, place string) (files []string, err error) {
 	name, inProject := strings.CutPrefix(place, "./")
 	if !inProject {

@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// pluginsDelay postpones the start of watching, as the catalogue does. pluginsSettle is the
-	// wait for the rest of a change after its first event.
+	// pluginsDelay is the wait before watching starts; the catalogue also waits. pluginsSettle is
+	// the wait after the first event of a change, until the rest of the change has happened.
 	pluginsDelay, pluginsSettle = 200 * time.Millisecond, 50 * time.Millisecond
 )
 
@@ -30,7 +30,7 @@ const (
 // arrives. Tests change it.
 var pluginsInterval = catalog.DefaultInterval
 
-// pluginRoots has the plugins of a layout. Their roots are the last roots of the layout.
+// pluginRoots contains the plugins of a layout. Their roots are the last roots of the layout.
 type pluginRoots struct {
 	found *plugins.Found
 	from  int // index of the first root
@@ -78,7 +78,7 @@ func (w *Workspace) withPlugins(l layout) layout {
 	return l
 }
 
-// source returns the source of the root in o. ok is false if the root does not belong to a plugin.
+// source returns the source for the root in o. ok is false if the root does not belong to a plugin.
 func (p pluginRoots) source(o dir.Options) (s catalog.Source, ok bool) {
 	plugin, ok := p.byLabel[o.Root.Label]
 	switch {
@@ -113,7 +113,7 @@ func (s *lateSource) Scan(ctx context.Context) (skill.Scan, error) {
 // mostDamaged bounds the warnings about damaged plugins.
 const mostDamaged = 3
 
-// damaged warns of plugins that are installed and cannot be served.
+// damaged returns warnings about plugins that are installed but cannot be served.
 func (p pluginRoots) damaged() (warnings []string) {
 	if p.found == nil {
 		return nil
@@ -172,7 +172,7 @@ func (w *Workspace) followPlugins(ctx context.Context) {
 	for {
 		if err == nil {
 			if _, err = watch.Set(found.Folders()); err != nil {
-				changed = nil // it polls
+				changed = nil // without a watch, the files are polled
 			}
 		}
 		if !found.Changed() {

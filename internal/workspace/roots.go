@@ -23,7 +23,7 @@ import (
 // DirsVariable is the variable with the folders to serve before the well-known roots.
 const DirsVariable = "KNACK_DIRS"
 
-// layout has the roots in order, and the projects whose files name some of the roots.
+// layout contains the roots in order, and the projects whose files name some of the roots.
 type layout struct {
 	open     []string          // the folders of the client's projects
 	partly   bool              // some sub-packages were not searched for
@@ -125,7 +125,7 @@ func (w *Workspace) Fixed() bool { return w.Named() || w.o.Project != "" }
 // skills.
 func (w *Workspace) Roots() []skill.Root { return slices.Clone(w.layout.roots) }
 
-// numbered returns the roots of --dir, with numbered labels. The URIs of a single root do not
+// numbered returns the roots of --dir. Their labels are numbered. The URIs of a single root do not
 // contain its label, unless there is also a --source.
 func (w *Workspace) numbered() []skill.Root {
 	roots := make([]skill.Root, len(w.o.Dirs))
@@ -163,8 +163,8 @@ func (w *Workspace) Getenv() func(string) string {
 
 // Missing returns warnings about variables that cannot move a client's home, about damaged plugins,
 // and about missing folders that KNACK_DIRS or a project's file names. A relative folder in
-// KNACK_DIRS is skipped, since it applies only to some working directories. A folder with ~ is
-// reported, since no shell has expanded it.
+// KNACK_DIRS is skipped, since it applies only to some working directories. A folder that begins
+// with ~ is reported, since no shell has expanded the ~.
 func (w *Workspace) Missing(v catalog.View) (missing []string) {
 	if w.Named() {
 		return nil // named roots replace the well-known folders
@@ -218,8 +218,8 @@ func (w *Workspace) Folder(r skill.Root, watches *dir.Watches) catalog.Source {
 	return w.layout.projects.Source(dir.Options{Root: r, Watches: watches, Load: true})
 }
 
-// check returns an error for a named folder that cannot be used, before anything is served. An
-// empty name is an error too, since it usually comes from an unset variable.
+// check returns an error for a named folder that cannot be used. It runs before anything is served.
+// An empty name is an error too, since it usually comes from an unset variable.
 func (w *Workspace) check() error {
 	o := &w.o
 	if o.Project != "" {
@@ -261,8 +261,8 @@ func (w *Workspace) projectUnused(by string) string {
 	return "--project has no effect with " + by
 }
 
-// rootError returns the error of the first named root that could not be read, or nil. The root was
-// a folder when the command began.
+// rootError returns the error of the first named root that could not be read, or nil. When the
+// command began, the root still was a folder.
 func (w *Workspace) rootError(v catalog.View) error {
 	if !w.Named() {
 		return nil
@@ -284,9 +284,9 @@ const excludeFlag = "--exclude"
 // Excluded reports whether a root is excluded from all lists.
 func (w *Workspace) Excluded(r skill.Root) bool { return w.excludedBy(w.layout, r) != "" }
 
-// excludedBy returns the setting that excludes a root from all lists, or "". Excluding one of a
-// root's labels is enough, since each label stands for the folder. A project's file can exclude only
-// roots of the project.
+// excludedBy returns the setting that excludes a root from all lists, or "". A root may have
+// several labels, and excluding one of them is enough. A project's file can exclude only roots of
+// the project.
 func (w *Workspace) excludedBy(l layout, r skill.Root) string {
 	if group := plugins.Group(r.Label); r.Plugin != "" && slices.Contains(w.o.Exclude, group) {
 		return excludeFlag

@@ -30,13 +30,13 @@ type Serving struct {
 	Drift   func(skill, reason string, refused bool) // called for a skill that does not match its lock
 	Event   func(follow.Event)                       // called for each event of a followed source
 	Catalog catalog.Options                          // the workspace sets Provenance and ClientSkills
-	ListAll bool                                     // also the skills that a client shows itself
+	ListAll bool                                     // lists also contain the skills that a client shows itself
 }
 
 // Serve creates the catalogue of a server, instead of [Workspace.View]. It does not read skills
 // yet.
 func (w *Workspace) Serve(s Serving) (err error) {
-	if w.address == "" && !s.ListAll { // over HTTP, clients read folders of other machines
+	if w.address == "" && !s.ListAll { // over HTTP, the folders that clients read are on other machines
 		s.Catalog.ClientSkills = w.clientSkills
 	}
 	w.catalog, err = w.guarded(s, false)
@@ -77,7 +77,7 @@ func (w *Workspace) SetProjects(ctx context.Context, folders []string) (unusable
 	return l.projects.Unusable, nil
 }
 
-// guarded creates the guarded sources and their catalogue. once is set for a command that scans
+// guarded creates the guarded sources and their catalogue. once is true for a command that scans
 // only once.
 func (w *Workspace) guarded(s Serving, once bool) (c *catalog.Catalog, err error) {
 	if from := w.following(); from != nil || w.o.Source != "" {
@@ -115,7 +115,7 @@ func (w *Workspace) guarded(s Serving, once bool) (c *catalog.Catalog, err error
 	return catalog.New(w.sources, s.Catalog), nil
 }
 
-// newLocks returns the locks to compare skills with, or nil if the settings disable locks.
+// newLocks returns the locks with which skills are compared, or nil if the settings disable locks.
 func (w *Workspace) newLocks(s Serving) *provenance.Locks {
 	mode := w.files.LockMode(w.file)
 	if mode == config.LockOff {
@@ -146,9 +146,9 @@ func (w *Workspace) lockOptions() (o provenance.Options) {
 	return o
 }
 
-// Unlocked lists the skills that the lock in a folder covers and does not have, by their folders
-// relative to that folder, also if the settings disable locks. With an error, the list may lack
-// skills: not all folders are known, or not all can be searched.
+// Unlocked lists the skills that the lock in a folder should contain but does not. Each is given by
+// its folder, relative to the folder of the lock. The settings need not enable locks. With an
+// error, the list may be incomplete, because some folders are unknown or cannot be searched.
 func (w *Workspace) Unlocked(ctx context.Context, folder string) ([]string, error) {
 	var sources []catalog.Source
 	for _, r := range w.layout.roots {
@@ -179,7 +179,7 @@ func shownReal(env *console.Env, path string) string {
 }
 
 // sourcesOf returns a source for each root. Excluded roots come last, so that an unlisted skill
-// never displaces a listed one.
+// never shadows a listed one.
 func (w *Workspace) sourcesOf(l layout, once bool) []catalog.Source {
 	var listed, unlisted []catalog.Source
 	add := func(r skill.Root, s catalog.Source) {

@@ -1,8 +1,8 @@
 // Package workspace determines the skills of this process. [Open] and
 // [OpenUnguarded] are the only entry points.
 //
-// Flags, knack.yaml and the environment are resolved once, in this order; each step uses the steps
-// before it:
+// Flags, knack.yaml and the environment are resolved once, in this order. Each step uses the
+// results of the steps before it:
 //
 //  1. the file in effect: the file of --config or, for a server over HTTP, the user's own file
 //  2. the projects: --project, the client's roots, or the working directory, each with its knack.yaml
@@ -79,7 +79,7 @@ type Workspace struct {
 	unguarded bool
 	files     *settings.Finder
 	file      *settings.File // in effect, or nil
-	own       *settings.File // the user's own file, whose sources come after the well-known folders, or nil
+	own       *settings.File // the user's own file, or nil; its sources come after the well-known folders
 	address   string
 	set       string
 	tools     []*tool.Tool
@@ -99,12 +99,12 @@ type Workspace struct {
 	admission *admission.Controller
 }
 
-// Open resolves the settings. The skills of the workspace must pass the operator's policy and the
-// locks.
+// Open resolves the settings. The workspace has only the skills that pass the operator's policy and
+// the locks.
 func Open(o Options) (*Workspace, error) { return open(o, false) }
 
-// OpenUnguarded is Open without the operator's policy, for commands that inspect held-back skills:
-// approve, check and scan.
+// OpenUnguarded is like [Open], but without the operator's policy. It is for commands that inspect
+// held-back skills: approve, check and scan.
 func OpenUnguarded(o Options) (*Workspace, error) { return open(o, true) }
 
 func open(o Options, unguarded bool) (w *Workspace, err error) {
@@ -152,8 +152,8 @@ func (w *Workspace) readFile() (err error) {
 		return w.files.Beside(settings.Folder(*w.o.Env, w.o.Project))
 	}
 	if w.address == "" {
-		// Only a file named by --config sets the address: in the user's own file it would turn
-		// every server that a client starts on stdio into one over HTTP.
+		// Only a file named by --config sets the address. In the user's own file, an address would
+		// turn every server that a client starts on stdio into a server over HTTP.
 		w.address = w.file.Config.HTTP.Listen
 	}
 	return nil
@@ -203,8 +203,8 @@ func (w *Workspace) Tools() (tools []*tool.Tool, set string) { return w.tools, w
 // Engage returns the text that points a model to the tools.
 func (w *Workspace) Engage() string { return w.builtin.Engage() }
 
-// Settings describes the settings in effect that select skills: of the projects' files, or of the
-// file of --config.
+// Settings describes the settings in effect that select skills. They come from the projects' files,
+// or from the file of --config.
 func (w *Workspace) Settings() []string {
 	if w.o.Config != "" && w.file != nil && len(w.o.Dirs) == 0 && w.Named() {
 		return []string{w.file.Shown + ": its roots and sources are read, and not the folders of this machine"}
@@ -218,11 +218,11 @@ func (w *Workspace) Stored() []doctor.Followed { return w.stored }
 // Sources returns the sources of the skills that were read.
 func (w *Workspace) Sources() []catalog.Source { return w.sources }
 
-// Judge returns the judge of skills by the lanes of the operator's policy.
+// Judge returns a judge that uses the lanes of the operator's policy.
 func (w *Workspace) Judge() judgement.Judge { return JudgeOf(w.admission) }
 
-// JudgeOf returns the judge of skills by the lanes of a policy. If findings hold skills back, the
-// judge uses the reports of exactly the served bytes.
+// JudgeOf returns a judge that uses the lanes of a policy. If findings hold skills back, the judge
+// uses the reports on exactly the served bytes.
 func JudgeOf(ctl *admission.Controller) judgement.Judge {
 	out := judgement.Judge{Lanes: ctl.Lanes(), Accepted: ctl.Accepted}
 	if ctl.Enforces() {
@@ -279,8 +279,8 @@ func (w *Workspace) View(ctx context.Context) (catalog.View, error) {
 	return v, w.rootError(v)
 }
 
-// Scan is View without the errors and warnings about single roots, sources and settings. It is for
-// a report that includes them.
+// Scan is like [Workspace.View], but without the errors and warnings about single roots, sources
+// and settings. It is for a report that includes these itself.
 func (w *Workspace) Scan(ctx context.Context) (v catalog.View, err error) {
 	if w.catalog != nil {
 		return w.catalog.View(ctx)
@@ -312,8 +312,8 @@ func (w *Workspace) Scan(ctx context.Context) (v catalog.View, err error) {
 	return v, nil
 }
 
-// Survey is Scan for a report that also lists the refused settings. If the operator's policy is
-// among them, Survey reads the skills without a policy.
+// Survey is like [Workspace.Scan], for a report that also lists the refused settings. If the
+// operator's policy is refused, Survey reads the skills without a policy.
 func (w *Workspace) Survey(ctx context.Context) (catalog.View, error) {
 	if _, err := w.files.Admission(w.file, "", slog.New(slog.DiscardHandler)); err != nil {
 		w.unguarded = true
@@ -327,7 +327,8 @@ const diskPatience = 5 * time.Second
 // mostSilent bounds the roots that a warning names.
 const mostSilent = 3
 
-// silentRoots warns of the folders that a command has not read because their disks do not answer.
+// silentRoots returns a warning about the folders that a command has not read because their disks
+// do not answer.
 func silentRoots(v catalog.View) []string {
 	var folders []string
 	for _, r := range v.Roots {

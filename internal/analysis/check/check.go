@@ -24,7 +24,7 @@ type Finding struct {
 	// Length is in characters, and does not exceed the line.
 	Position skill.Position
 	Length   int
-	Field    string // the frontmatter key that it concerns, or ""
+	Field    string // the frontmatter key that the finding concerns, or ""
 	Message  string
 	Notes    []string // further facts
 	Fix      string   // advice; may be empty
@@ -32,17 +32,17 @@ type Finding struct {
 	Fixable Level
 	// Related is another place that the finding mentions, or nil.
 	Related *Place
-	// Accepted is the reason for which the operator accepts the finding, with its place, or "". An
-	// accepted finding has the severity info.
+	// Accepted is the operator's reason for accepting the finding, with the place of that reason in
+	// the settings, or "". An accepted finding has the severity info.
 	Accepted string
 }
 
-// Kind distinguishes findings about the format from findings about the contents.
+// Kind tells whether a finding is about the format or about the contents of a skill.
 type Kind string
 
 // The kinds of findings.
 const (
-	KindFormat Kind = "format" // findings of this package: a client or a reader can have trouble with the skill
+	KindFormat Kind = "format" // findings of this package: the skill can fail in a client or confuse a reader
 	KindScan   Kind = "scan"   // findings of package scan: the effects of the skill
 )
 
@@ -54,7 +54,7 @@ func (f Finding) Kind() Kind {
 	return KindFormat
 }
 
-// Lane returns the lane of a finding of the kind scan.
+// Lane returns the lane of the finding. The finding must have the kind [KindScan].
 func (f Finding) Lane() scan.Lane {
 	if f.Severity == skill.SeverityError {
 		return scan.Enforce
@@ -81,7 +81,7 @@ type Report struct {
 	NameAt   skill.Position
 	Findings []Finding
 	Cost     Cost
-	Whole    bool // the contents of all files are judged, and not only the format
+	Whole    bool // the contents of all files were judged, not only the format
 
 	nameLength int // in characters
 }
@@ -95,7 +95,7 @@ func (r Report) Publishable() bool {
 // maxListed bounds the listed files. The largest real skill has 1,104.
 const maxListed = 10_000
 
-// subject is a skill with its parsed SKILL.md, as the rules read it. All strings are substrings of
+// subject is a skill with its parsed SKILL.md. The rules examine it. All strings are substrings of
 // text.
 type subject struct {
 	skill    *skill.Skill
@@ -107,8 +107,8 @@ type subject struct {
 	first    int // the index of the first line of the body
 	files    []skill.File
 	more     bool
-	lacks    string          // the path that cannot be listed, or ""
-	unlisted error           // the reason for an incomplete list of files
+	lacks    string          // the path of a file or folder that cannot be listed, or ""
+	unlisted error           // why the list of files is incomplete
 	names    map[string]bool // every served file and folder
 	cost     Cost
 	links    []link
@@ -133,10 +133,11 @@ func Known(ctx context.Context, s *skill.Skill, r scan.Report) Report {
 	return report(ctx, s, func(*subject) (scan.Report, error) { return r, nil })
 }
 
-// contentScan returns the report of a scan of all files.
+// contentScan returns the report of package scan on all files of a skill.
 type contentScan func(*subject) (scan.Report, error)
 
-// report judges a skill. If by is nil, it judges only the format.
+// report judges a skill. It gets the findings about the contents from by. If by is nil, it judges
+// only the format.
 func report(ctx context.Context, s *skill.Skill, by contentScan) Report {
 	sub := &subject{skill: s, doc: &frontmatter.Document{}}
 	r := Report{Skill: s}
@@ -170,8 +171,8 @@ func report(ctx context.Context, s *skill.Skill, by contentScan) Report {
 	return r
 }
 
-// masked returns SKILL.md with its secrets masked, so that no message can quote one. It also masks
-// the secrets in the fields of the skill.
+// masked returns SKILL.md with its secrets masked, so that no message can quote a secret. It also
+// masks the secrets in the fields of the skill.
 func (s *subject) masked(stamp skill.Stamp) []byte {
 	text := scan.MaskSecrets(string(s.data))
 	if text != string(s.data) {
@@ -227,7 +228,7 @@ func (s *subject) measure() {
 // tokens estimates the tokens of a text, rounded up.
 func tokens(characters int) int { return (characters + 3) / 4 }
 
-// applyRules returns the findings by the rules of this package, merged with contents, which are the
+// applyRules returns the findings of the rules of this package. It merges them with contents, the
 // findings of package scan.
 func (s *subject) applyRules(contents []Finding) []Finding {
 	var all []Finding
@@ -263,7 +264,7 @@ func (s *subject) applyRules(contents []Finding) []Finding {
 	if meant && s.skill.Entry == "" && len(s.skill.Others()) == 1 {
 		for i := range all {
 			if all[i].Rule == frontmatter.FileName {
-				all[i].Fixable = Guess // with two files, the intended one is unknown
+				all[i].Fixable = Guess // if there are two files, the intended one is unknown
 			}
 		}
 	}
@@ -328,8 +329,8 @@ func (s *subject) field(f frontmatter.Field, message, fix string) Finding {
 	return out
 }
 
-// exists reports whether the skill serves a file or folder with this path. If not, the error is the
-// reason.
+// exists reports whether the skill serves a file or folder with this path. If it does not, the
+// error is the reason.
 func (s *subject) exists(p string) (bool, error) {
 	if p == "." || s.names[p] {
 		return true, nil

@@ -1,6 +1,6 @@
-// Package check judges a skill for its author. It reports everything that package skill notices in
+// Package check judges a skill for its author. It reports the problems that package skill finds in
 // a SKILL.md. It also reports anything that could fail in other clients, on other file systems or
-// for readers of the text, and it makes fixes.
+// for readers of the text. It can fix some of the problems.
 //
 // The package reads through the skill's own file system and writes nothing.
 package check

@@ -20,8 +20,8 @@ func (p Place) String() string {
 	return p.File
 }
 
-// Duplicate returns the finding about a skill whose name an earlier skill at the place other
-// already has. If the skill is an identical copy, the finding is only an info, since a copy costs
+// Duplicate returns the finding for a skill whose name is already taken. other is the place of the
+// skill that has the name. The finding is only an info for an identical copy, since a copy costs
 // agents nothing.
 func Duplicate(r Report, other Place, isCopy bool) Finding {
 	rule, _ := RuleOf(ruleNameDuplicate)
@@ -42,8 +42,8 @@ func NamePosition(data []byte) skill.Position {
 	return f.Value.Position
 }
 
-// URIName returns the finding about a skill whose URI does not end with its name, because
-// another skill, folder or file already has that URI.
+// URIName returns the finding for a skill whose URI does not end with its name. Another skill,
+// folder or file already has the URI with the name.
 func URIName(s *skill.Skill, uri skill.URI) Finding {
 	rule, _ := RuleOf(ruleURIName)
 	return Finding{Rule: rule.ID, Severity: rule.Severity, File: s.Entry, Field: "name",

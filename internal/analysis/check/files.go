@@ -14,7 +14,7 @@ import (
 )
 
 // windowsNames checks the names of the skill's files and folders. If the list of files is
-// incomplete, it reads the folders itself, since the list lacks names that no URI can contain. It
+// incomplete, it reads the folders itself: the list lacks the names that no URI can contain. It
 // also checks the skill's own name, since clients that install a skill name a folder after it.
 func windowsNames(s *subject) (out []Finding) {
 	at := s.skill.Path
@@ -96,7 +96,7 @@ func fileSizes(s *subject) (out []Finding) {
 func manyFiles(s *subject) []Finding {
 	n := fmt.Sprint(len(s.files))
 	switch {
-	case s.more: // the list ends early at a folder with very many names
+	case s.more: // the list ends early if a folder has very many names
 		n = fmt.Sprint("more than ", max(len(s.files), skill.MaxFiles))
 	case len(s.files) <= skill.MaxFiles:
 		return nil

@@ -38,7 +38,7 @@ type Change struct {
 	then  []Change      // fixes of problems that this change revealed
 }
 
-// candidate is a possible fix, with the file that results from it.
+// candidate is a possible fix, with the resulting file.
 type candidate struct {
 	rule  skill.RuleID
 	line  int
@@ -52,10 +52,10 @@ type candidate struct {
 	from, to string
 }
 
-// Fix repairs a SKILL.md in a folder of the given name, at the given level. It tries each fix and
-// keeps it only if it solves a problem and causes no new one. A fix must also keep the value of
-// every readable field and every byte of the body. Fix does not try fixes for the rules in except.
-// Calling Fix again with its result changes nothing.
+// Fix repairs a SKILL.md. folder is the name of its folder. Fix tries each possible fix up to the
+// given level, and keeps a fix only if it solves a problem and causes no new one. A fix must also
+// keep the value of every readable field and every byte of the body. Fix does not try fixes for the
+// rules in except. Fix changes nothing in a file that it has already fixed.
 func Fix(data []byte, folder string, level Level, except ...skill.RuleID) ([]byte, []Change) {
 	if level == None || !utf8.Valid(data) || len(data) > skill.MaxSkillMD {
 		return data, nil
@@ -237,7 +237,7 @@ func judgeBytes(data []byte, folder string) *judged {
 
 func (j *judged) body() []byte { return j.data[j.doc.Body:] }
 
-// weight returns a measure of the faults of a file, which a fix must lower.
+// weight returns a measure of the faults of a file. A fix is kept only if it lowers the weight.
 func (j *judged) weight() int {
 	n := 2 * len(j.problems)
 	for _, p := range j.problems {
@@ -251,8 +251,8 @@ func (j *judged) weight() int {
 	return n
 }
 
-// better reports whether to keep a fix of the rule that led from old to j. from and to are the old
-// and the new name of a key that the fix renames, or "" if it renames none.
+// better reports whether to keep a fix of the rule. The fix has changed the file from old to j.
+// from and to are the old and the new name of a key that the fix renames, or "" if it renames none.
 func (j *judged) better(old *judged, rule skill.RuleID, from, to string) bool {
 	if j.weight() >= old.weight() || len(j.data) > skill.MaxSkillMD {
 		return false
@@ -303,15 +303,15 @@ func (j *judged) faulty(f frontmatter.Field) bool {
 	return false
 }
 
-// sameText compares the text of a faulty field with its value now. Surrounding white space does not
-// count, since readers drop it. A value of several lines is compared as one line.
+// sameText compares the text of a faulty field with the value of the fixed field. Surrounding white
+// space does not count, since readers drop it. A value of several lines is compared as one line.
 func sameText(was, is string) bool {
 	was, is = strings.TrimSpace(was), strings.TrimSpace(is)
 	return was == is || strings.Contains(is, "\n") && was == display.OneLine(is)
 }
 
-// sameValue reports whether a fix keeps the value of a field. A name or description may become the
-// string that it should be, and allowed-tools may take its other form. Nothing else may change.
+// sameValue reports whether a fix keeps the value of a field. A name or a description may become a
+// string, and allowed-tools may change from one form to another. Nothing else may change.
 func sameValue(key string, was, is frontmatter.Value) bool {
 	if bytes.Equal(was.AppendJSON(nil), is.AppendJSON(nil)) {
 		return true
@@ -327,8 +327,8 @@ func sameValue(key string, was, is frontmatter.Value) bool {
 	return false
 }
 
-// differing returns two texts without the lines with which both begin or end. A fix changes only a
-// few lines of a file that may have thousands.
+// differing removes the lines with which both texts begin, and the lines with which both end. A fix
+// changes only a few lines of a file that may have thousands.
 func differing(a, b string) (string, string) {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {

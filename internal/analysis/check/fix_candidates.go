@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// The bounds on the problems and the frontmatter bytes of a file that is fixed. They bound the
-// work, since every fix is tried. The longest real frontmatter has 9.6 kB.
+// The bounds on a file that is fixed: the number of its problems, and the bytes of its frontmatter.
+// They bound the work, since every fix is tried. The longest real frontmatter has 9.6 kB.
 const (
 	maxFixes       = 20
 	maxFrontmatter = 16 << 10
@@ -22,7 +22,7 @@ func isLeftToAuthor(problems []skill.Problem, doc *frontmatter.Document) bool {
 	return len(problems) > maxFixes || len(doc.Fields) > 0 && doc.Body > maxFrontmatter
 }
 
-// The suggestions precede the line that a fix writes.
+// The parts of suggestions that precede the line that a fix writes.
 const (
 	askQuotes = "put the value in quotes"
 	askWhole  = "put the whole value in quotes, on one line"
@@ -134,7 +134,7 @@ var (
 	reEntry = lazyregexp.New(`^([ \t]*(?:-[ \t]+)*(?:[^\s"'#&*!|>%@,?:{}\[\]\x60-][^"'#:]*|"[^"\\]*"|'[^']*')[ \t]*:)([ \t]*)(.*)$`)
 	reItem  = lazyregexp.New(`^([ \t]*-)([ \t]+)(.*)$`)
 	reText  = lazyregexp.New(`^([>|][+-]?)[ \t]+([^#\s].*)$`)
-	// reUnusualField matches a field with its key in quotes, or without a space after the colon.
+	// reUnusualField matches a field whose key is in quotes, or whose colon has no space after it.
 	reUnusualField = lazyregexp.New(`^("[^"\\]+"|'[^']+')[ \t]*:([ \t]|$)|^(name|description|license|compatibility|metadata|allowed-tools):`)
 	// reIndicator matches everything that may follow the colon of a block scalar.
 	reIndicator = lazyregexp.New(`^[>|][+-]?[0-9]?[+-]?$`)

@@ -6,8 +6,8 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// dropLeading deletes the lines before the line with this index if all of them are blank. A
-// byte-order mark stays.
+// dropLeading returns the file without the lines before the line with this index, or nil unless all
+// of them are blank. A byte-order mark stays.
 func (j *judged) dropLeading(at int) []byte {
 	for _, l := range j.lines[:at] {
 		if strings.TrimSpace(strings.TrimPrefix(l.text, bom)) != "" {
@@ -21,8 +21,8 @@ func (j *judged) dropLeading(at int) []byte {
 	return j.splice(0, at, keep)
 }
 
-// blockEnd returns the index of the line before which frontmatter that begins at from must end: the
-// first blank line or heading. If fields follow that line, the end is unknown.
+// blockEnd returns the index of the first line after frontmatter that begins at from: the first
+// blank line or heading. If fields follow that line, the end is unknown.
 func (j *judged) blockEnd(from int) (int, bool) {
 	end := len(j.lines)
 	for i := from; i < len(j.lines); i++ {
@@ -39,8 +39,8 @@ func (j *judged) blockEnd(from int) (int, bool) {
 	return end, end > from
 }
 
-// closer returns the index of the first line from this index on that can end frontmatter. Without
-// one, it returns the number of lines.
+// closer returns the index of the first line that can end frontmatter, beginning with the line
+// from. Without such a line, it returns the number of lines.
 func (j *judged) closer(from int) int {
 	for i := from; i < len(j.lines); i++ {
 		if strings.TrimRight(j.lines[i].text, " \t") == "---" {
@@ -50,7 +50,7 @@ func (j *judged) closer(from int) int {
 	return len(j.lines)
 }
 
-// closable returns the certainty that the lines [from,to) are exactly the frontmatter. A wrong
+// closable returns how certain it is that the lines [from,to) are exactly the frontmatter. A wrong
 // fence would hide a part of the body from every reader. The result is Certain for fields of the
 // specification that parse, each on one line or followed by lines that can only belong to it. It is
 // Guess for other fields, and for a value that continues on a line that might begin another field.
@@ -75,7 +75,7 @@ func (j *judged) closable(from, to int) Level {
 		case reField().MatchString(text):
 			owns = value == "" || strings.ContainsAny(value[:1], "|>") && reIndicator().MatchString(value)
 			if !known[strings.TrimSpace(key)] {
-				level = Guess // it may be a line of text such as "Note: read this first"
+				level = Guess // the line may be text, such as "Note: read this first"
 			}
 		case t == "":
 			level = Guess
@@ -103,8 +103,8 @@ func (j *judged) closable(from, to int) Level {
 	return level
 }
 
-// goesOn reports whether the first line of text from this line on is indented, like the rest of a
-// field.
+// goesOn reports whether the first line that is not blank, beginning with the line from, is
+// indented. Such a line is the rest of a field.
 func (j *judged) goesOn(from int) bool {
 	for _, l := range j.lines[from:] {
 		if t := strings.TrimSpace(l.text); t != "" {

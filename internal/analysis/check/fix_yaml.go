@@ -38,7 +38,7 @@ func (j *judged) syntaxFixes(p skill.Problem, at int, try func(level Level, what
 	}
 	_, value, _ := strings.Cut(j.lines[from].text, ":")
 	if value = strings.TrimLeft(value, " \t"); strings.HasPrefix(value, "{") || isList(key, value) {
-		return // it is a structure, which a string would destroy
+		return // quotes would destroy the structure
 	}
 	if value != "" && key == "metadata" {
 		return // it must not be a string
@@ -65,8 +65,8 @@ func unwritable(r rune) bool {
 }
 
 // isMeant reports whether the value begins with an anchor, a tag, or an alias of an anchor in the
-// file. Knack refuses these, but other readers accept them and would see another value if it were
-// in quotes.
+// file. Knack refuses these, but other readers accept them. In quotes, the value would mean
+// something else to those readers.
 func (j *judged) isMeant(value string) bool {
 	if strings.HasPrefix(value, "!") || reAnchor().MatchString(value) {
 		return true
@@ -75,8 +75,8 @@ func (j *judged) isMeant(value string) bool {
 	return m != nil && strings.Contains(j.text, "&"+m[1])
 }
 
-// isList reports whether a value in brackets is a list. It is one except in fields that clients
-// show as text.
+// isList reports whether a value begins like a list. In fields that clients show as text, a bracket
+// does not begin a list.
 func isList(key, value string) bool {
 	return strings.HasPrefix(strings.TrimLeft(value, " \t"), "[") && key != "description" && key != "argument-hint"
 }
@@ -125,7 +125,8 @@ func (j *judged) quoteLine(at int) []byte {
 // quote returns a text as a string of YAML in single quotes.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// unfold returns the file with the text after a block indicator moved to a line of its own, or nil.
+// unfold returns the file with the text after the indicator of a block scalar moved to a line of
+// its own, or nil.
 func (j *judged) unfold(at, to int) []byte {
 	l := j.lines[at]
 	m := reEntry().FindStringSubmatch(l.text)
@@ -149,10 +150,10 @@ func (j *judged) unfold(at, to int) []byte {
 	return j.splice(at, at+1, m[1]+m[2]+t[1]+end+indent+t[2]+l.end())
 }
 
-// asText returns the file with a top-level field rewritten as the text that knack reads in it, in
-// quotes. It returns nil if the lines look like a structure, since the author did not mean that
-// text. A line without indentation makes the fix a guess: it may belong to the value, or be a field
-// without its colon, or be the body after a missing fence.
+// asText returns the file with the value of a top-level field in quotes, as the text that knack
+// reads. It returns nil if the lines look like a structure, which a text would destroy. A line
+// without indentation makes the fix a guess. The line may belong to the value, be a field without
+// its colon, or be the body after a missing fence.
 func (j *judged) asText(key string, from, to int) ([]byte, Level) {
 	f, ok := j.doc.Field(key)
 	if !ok || key == "name" || f.Value.Kind != frontmatter.String || f.Value.Text == "" || f.KeyPosition.Line-1 != from {

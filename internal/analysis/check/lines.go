@@ -27,8 +27,8 @@ func (l line) offset() int { return int(l.at) }
 // end returns the line ending: LF, CR or CRLF, or "" for a last line without one.
 func (l line) end() string { return lineEnds[l.ends] }
 
-// linesOf splits a text at LF, CRLF and CR. The last line may have no line ending. After a final
-// line ending, there is no empty line.
+// linesOf splits a text at LF, CRLF and CR. The last line may have no line ending. A final line
+// ending is not followed by an empty line.
 func linesOf(text string) []line {
 	out := make([]line, 0, strings.Count(text, "\n")+1)
 	for at := 0; at < len(text); {

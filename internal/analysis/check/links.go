@@ -25,7 +25,7 @@ var (
 	linkTarget = lazyregexp.New(`\]\([ \t]*(<[^<>]*>|[^()\s<]+(?:\([^()\s]*\)[^()\s]*)*)`)
 	definition = lazyregexp.New(`^ {0,3}\[[^\]^][^\]]*\]:[ \t]*(<[^<>]*>|\S+)`)
 	listItem   = lazyregexp.New(`^[ \t]*([-*+]|[0-9]{1,9}[.)])[ \t]`)
-	// absoluteURI matches the scheme of an absolute URI. A single letter does not count: it is a
+	// absoluteURI matches the scheme of an absolute URI. A single letter is not a scheme but a
 	// drive.
 	absoluteURI = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]+:`)
 )
@@ -33,12 +33,12 @@ var (
 // maxLinks bounds the links of a body. Each may be compared with the names of all files.
 const maxLinks = 2000
 
-// scanner tracks code and comments from line to line. It recognises only the Markdown that can hide
-// a link.
+// scanner tracks from line to line whether the text is code or a comment. It recognises only the
+// Markdown that can hide a link.
 type scanner struct {
 	fence   string // the run that opened the current code block, or ""
 	comment bool
-	inList  bool // indented lines belong to a list item
+	inList  bool // an indented line belongs to a list item
 	blank   bool // the line before was blank
 	quoted  bool // the line before was indented code
 }
@@ -218,7 +218,7 @@ func (s *subject) refs(visit func(l link, p string), outside func(l link)) {
 		if l.path == "" || seen[l.raw] {
 			continue
 		}
-		seen[l.raw] = true // reported only at its first place
+		seen[l.raw] = true // each link is reported only where it first appears
 		p, err := skill.FilePath(l.path)
 		if errors.Is(err, skill.ErrOutside) || strings.HasPrefix(l.path, "~/") {
 			if outside != nil {

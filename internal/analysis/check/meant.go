@@ -7,8 +7,9 @@ import (
 )
 
 // Meant reports whether the main file of a skill is meant as a SKILL.md. data is the content of the
-// file. It is meant as one if it has that name, if its frontmatter has a name, or if its folder is
-// a place for skills. Any other file may be documentation, so no fix renames or changes it.
+// file. A file is meant as a SKILL.md if it is called SKILL.md, if its frontmatter has a name, or
+// if its folder is a place for skills. Any other file may be documentation, so no fix renames or
+// changes it.
 func Meant(s *skill.Skill, data []byte) bool {
 	if s.Entry == skill.MainFile || dir.InPlace(s.Dir()) {
 		return true

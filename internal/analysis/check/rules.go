@@ -11,7 +11,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// Group is the subject of a rule.
+// Group is the subject that a rule is about.
 type Group string
 
 // The groups of rules, in the order in which doc/check.md lists them.
@@ -34,11 +34,11 @@ type Rule struct {
 	ID       skill.RuleID
 	Severity skill.Severity
 	Group    Group
-	// Source is the origin of the rule. "spec" is agentskills.io/specification, "SEP-2640" the MCP
-	// Skills extension, "Agent Plugins" that specification with its sections, "UAX #9" a report of
-	// Unicode, and "knack" a promise, limit or measurement of knack.
+	// Source is the document that the rule comes from. "spec" is agentskills.io/specification,
+	// "SEP-2640" is the MCP Skills extension, "Agent Plugins" is a section of that specification,
+	// and "UAX #9" is a report of Unicode. "knack" is a promise, a limit or a measurement of knack.
 	Source string
-	Title  string // the requirement, or the subject of a rule of package scan, in one line
+	Title  string // the requirement in one line; for a rule of package scan, its subject
 }
 
 // The rules that this package adds to those in package skill.
@@ -70,7 +70,8 @@ const (
 )
 
 // row is a rule of this package with the function that applies it to a skill. The function is nil
-// for a rule about the skill's place among others, for which another function returns the finding.
+// for a rule that compares a skill with others. [Duplicate] and [URIName] return the findings of
+// these rules.
 type row struct {
 	Rule
 	apply func(*subject) []Finding
@@ -129,8 +130,8 @@ var Rules = func() []Rule {
 	return all
 }()
 
-// Severities maps the effects of faults in plugins to severities. A fault is an error if a
-// conforming client leaves out anything because of it.
+// Severities maps the effect of a fault in a plugin to a severity. A fault is an error if a
+// conforming client does not load something because of it.
 var Severities = map[plugin.Effect]skill.Severity{
 	plugin.Notes: skill.SeverityInfo, plugin.Ignores: skill.SeverityWarning,
 	plugin.Skips: skill.SeverityError, plugin.Disables: skill.SeverityError, plugin.Rejects: skill.SeverityError,

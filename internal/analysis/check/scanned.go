@@ -21,8 +21,8 @@ var laneSeverities = map[scan.Lane]skill.Severity{scan.Enforce: skill.SeverityEr
 // characterRules lists the rules of package scan about invisible characters.
 var characterRules = []skill.RuleID{"text-tags", "text-selectors", "text-zero-width-run", "zero-width-in-word", "text-bidi"}
 
-// contents returns the findings of the scan by in all files of the skill, and whether it judged
-// them. If by is nil, contents returns only the findings about invisible characters in SKILL.md.
+// contents returns the findings of package scan about the skill. whole is true if all files were
+// judged. If by is nil, contents returns only the findings about invisible characters in SKILL.md.
 func (s *subject) contents(ctx context.Context, by contentScan) (out []Finding, whole bool) {
 	if whole = by != nil && s.skill.FS != nil; !whole {
 		if !hasUnseen(s.text) {
@@ -61,8 +61,8 @@ func hasUnseen(text string) bool {
 	return false
 }
 
-// withoutTwins drops the findings of text-zero-width about characters for which a rule of package
-// scan has a finding.
+// withoutTwins drops each finding of text-zero-width about characters that a finding of package
+// scan is also about.
 func withoutTwins(all, found []Finding) []Finding {
 	return slices.DeleteFunc(all, func(f Finding) bool {
 		return f.Rule == ruleTextZeroWidth && slices.ContainsFunc(found, func(o Finding) bool {
@@ -72,7 +72,7 @@ func withoutTwins(all, found []Finding) []Finding {
 	})
 }
 
-// withMain is the file system of a skill (see [scan.Served]) with the main file from memory.
+// withMain is the file system of a skill (see [scan.Served]). It serves the main file from memory.
 type withMain struct {
 	fs.FS
 	main []byte // nil if it could not be read
@@ -97,8 +97,8 @@ func (*mainFile) ModTime() time.Time           { return time.Time{} }
 func (*mainFile) IsDir() bool                  { return false }
 func (*mainFile) Sys() any                     { return nil }
 
-// OfNotice returns a notice of a source as a finding. The file of the finding is the path below the
-// root.
+// OfNotice converts a notice of a source to a finding. The file of the finding is the path below
+// the root.
 //
 // A link that leads out of a skill is a warning, and an error if it leads to credentials.
 func OfNotice(n skill.Notice) Finding {

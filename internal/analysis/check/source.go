@@ -55,8 +55,8 @@ const shownColumns = 100
 // Excerpt returns the line of a position, shortened around the token, and a mark to print below it.
 // The mark has a caret below the first character of the token and tildes below the others. Excerpt
 // replaces characters that a terminal would not show, or would interpret, with question marks, so
-// that the mark is below the token. The text has at most room columns; 0 stands for 100. ok is
-// false if the line does not exist.
+// that the mark is below the token. The text has at most room columns, or at most 100 if room is 0.
+// ok is false if the line does not exist.
 func (s *Source) Excerpt(at skill.Position, length, room int) (text, under string, ok bool) {
 	line, ok := s.Line(at.Line)
 	if !ok {
@@ -116,8 +116,8 @@ func window(runes []rune, column, length, room int) (text, under string) {
 	return b.String(), m.String()
 }
 
-// styles reports whether a character is the variation selector of an emoji, which takes up no
-// column.
+// styles reports whether a character is the variation selector of an emoji. A variation selector
+// takes up no column.
 func styles(runes []rune, i int) bool {
 	before := string(runes[max(i-1, 0):i])
 	return (runes[i] == 0xfe0e || runes[i] == 0xfe0f) && !display.IsHidden(before+string(runes[i:min(i+3, len(runes))]), len(before), runes[i])

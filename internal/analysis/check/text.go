@@ -81,8 +81,8 @@ func isNewDescription(text string) bool {
 	return text == NewDescription(words)
 }
 
-// placeholderParts lists texts of which every match of rePlaceholder contains one. Searching for
-// them first takes a tenth of the time.
+// placeholderParts lists strings. Every match of rePlaceholder contains at least one of them.
+// Searching for them first takes a tenth of the time.
 var placeholderParts = []string{"todo", "fixme", "tbd", "xxx", "lorem ipsum", "description", "[", "<", "{{", "capability"}
 
 func placeholder(s *subject) []Finding {

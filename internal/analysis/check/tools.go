@@ -43,7 +43,7 @@ func outsideParens(s string) string {
 }
 
 // toolsOf returns the tools of allowed-tools in any of its forms. ok is false if another reader
-// would see other tools.
+// would find different tools.
 func toolsOf(v frontmatter.Value) (tools []string, ok bool) {
 	switch v.Kind {
 	case frontmatter.String:
@@ -83,8 +83,8 @@ func toolsOf(v frontmatter.Value) (tools []string, ok bool) {
 	return tools, len(tools) > 0
 }
 
-// toolsFix returns the file with allowed-tools in the form of the specification, if every reader
-// then sees the same tools.
+// toolsFix returns the file with allowed-tools in the form of the specification. The result is
+// false if a reader could then find different tools.
 func (j *judged) toolsFix() ([]byte, bool) {
 	f, ok := j.doc.Field("allowed-tools")
 	if !ok || j.faulty(f) || f.Value.Kind == frontmatter.String && !strings.Contains(outsideParens(f.Value.Text), ",") {

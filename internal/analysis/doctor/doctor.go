@@ -1,7 +1,7 @@
 // Package doctor explains the state of every skill that knack finds.
 //
 // A [Report] contains the verdicts of package judgement, the roots and the clients' lists. An
-// [Explanation] is about one name. Both are values that a surface prints.
+// [Explanation] is about one name. Commands, pages and the API print both.
 package doctor
 
 import (
@@ -19,14 +19,14 @@ import (
 
 // Options are the inputs of a report besides the view.
 type Options struct {
-	// Sources are the sources of the view. The report queries them for the way in which they notice
-	// changes, and for folders without a skill.
+	// Sources are the sources of the view. They tell how changes are noticed, and which folders
+	// have no skill.
 	Sources []catalog.Source
 	// Dir is the working directory, Project the folder of the project, and Home the user's home
 	// folder. They are absolute paths, or "" if unknown.
 	Dir, Project, Home string
-	// Getenv returns the environment variables that move the homes of clients. It is nil if no
-	// variable does.
+	// Getenv reads the environment variables that move the homes of clients. It is nil if such
+	// variables have no effect.
 	Getenv func(string) string
 	// Shown formats an absolute path for people.
 	Shown func(path string) string
@@ -34,11 +34,11 @@ type Options struct {
 	Serving func(folder string) string
 	// Clients are the clients on this machine.
 	Clients []Client
-	// Verbose is set if the text of a report lists the missing roots.
+	// Verbose is set if the printed report lists the missing roots.
 	Verbose bool
 	// Settings are lines that describe the settings in a project's file, with their positions.
 	Settings []string
-	// Unused are sentences about settings files that are not used or cannot be read.
+	// Unused are sentences about settings files that have no effect or cannot be read.
 	Unused []string
 	// Followed are the sources that a server with the same settings follows.
 	Followed []Followed
@@ -63,7 +63,7 @@ type Report struct {
 	Clients  []Client            `json:"clients,omitempty"`
 	Locks    []LockStatus        `json:"locks,omitempty"`
 	Scan     judgement.ScanCount `json:"scan"`
-	Limits   []string            `json:"limits"` // bounds of knack or of the specification that were reached
+	Limits   []string            `json:"limits"` // lines about the limits that were reached, of knack or of the specification
 
 	Options  Options                               `json:"-"`
 	View     catalog.View                          `json:"-"`
@@ -79,11 +79,11 @@ type Client struct {
 	Name      string `json:"name"`
 	Connected bool   `json:"connected"`
 	Status    string `json:"status"`           // in words
-	Skills    string `json:"skills,omitempty"` // in words: the skills that it reads itself, and those that knack adds
-	Fix       string `json:"fix,omitempty"`    // the command that connects it, if that adds skills
+	Skills    string `json:"skills,omitempty"` // in words: the skills that the client reads itself, and the skills that knack adds
+	Fix       string `json:"fix,omitempty"`    // the command that connects the client, if that adds skills
 }
 
-// Root is a root, with the way in which its changes are noticed.
+// Root is a root. It also tells how changes below the root are noticed.
 type Root struct {
 	RootStatus
 	Clients  []string `json:"clients,omitempty"` // the clients that read the root's folder themselves
@@ -91,7 +91,7 @@ type Root struct {
 	Polling  string   `json:"pollingBecause,omitempty"`
 }
 
-// List describes the part of the list of skills that a client sees.
+// List describes how much of the list of skills a client sees.
 type List struct {
 	Client    string    `json:"client,omitempty"` // empty for all clients without a known limit
 	Limit     int       `json:"limit,omitempty"`
@@ -165,7 +165,7 @@ func Names(entries []*catalog.Entry) []string {
 	return out
 }
 
-// watched describes the way in which changes below a root are noticed.
+// watched tells how changes below a root are noticed.
 type watched struct {
 	on  bool
 	why string
@@ -182,8 +182,8 @@ type watcher interface {
 // can be a million folders.
 const watchPatience = 30 * time.Second
 
-// watchAll watches all roots at the same time, as a server does. It returns, for each root that
-// answers, whether the system reports changes below it.
+// watchAll watches all roots at the same time, as a server does. For each root whose disk answers,
+// it returns whether the system reports changes below the root.
 func watchAll(ctx context.Context, v catalog.View, sources []catalog.Source) map[string]watched {
 	ctx, cancel := context.WithTimeout(ctx, watchPatience)
 	defer cancel()

@@ -18,10 +18,10 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// This file finds things of the requested name that a scan does not reach: a skill in an ignored
-// folder or outside the roots, a folder without SKILL.md, or a single file.
+// This file finds files and folders that have the requested name but that a scan does not reach: a
+// skill in an ignored folder or outside the roots, a folder without SKILL.md, or a single file.
 
-// The bounds of the search. It is the last resort, and may run in a home folder.
+// The bounds of the search. The search is the last resort, and may run in a home folder.
 const (
 	elsewherePatience = 2 * time.Second
 	elsewhereFolders  = 50_000
@@ -47,8 +47,8 @@ type elsewhere struct {
 	full    bool   // the search found enough
 }
 
-// searchElsewhere searches the roots for anything of the name besides skills. It also searches the
-// repository outside the roots, and the folders of clients.
+// searchElsewhere searches the roots for files and folders that have the name but are not skills.
+// It also searches the repository outside the roots, and the folders of clients.
 func (s *Explanation) searchElsewhere(ctx context.Context, key skill.Key) {
 	ctx, cancel := context.WithTimeout(ctx, elsewherePatience)
 	defer cancel()
@@ -77,7 +77,7 @@ func (s *Explanation) searchElsewhere(ctx context.Context, key skill.Key) {
 	}
 }
 
-// root searches a root for folders and files of the name, and for skills in folders that a scan
+// root searches a root for folders and files with the name, and for skills in folders that a scan
 // ignores.
 func (l *elsewhere) root(ctx context.Context, root string) {
 	_ = filepath.WalkDir(root, func(at string, e fs.DirEntry, err error) error {
@@ -180,7 +180,7 @@ func (l *elsewhere) noRoot(ctx context.Context, top string) {
 	}
 }
 
-// skills returns the skills below a folder that have the name or are in a folder of the name.
+// skills returns the skills below a folder that have the name or whose folder has the name.
 func (l *elsewhere) skills(ctx context.Context, at string) (out []*skill.Bundle) {
 	root := skill.Root{Label: "elsewhere", Scope: skill.ScopeProject, Dir: at}
 	scan, _ := dir.New(dir.Options{Root: root, NoLinks: true}).Scan(ctx)
@@ -219,7 +219,7 @@ func (l *elsewhere) part(at string, owner *catalog.Entry) {
 	l.add(at, "is a part of the skill in "+l.display(owner.Dir()), "ask for that skill; one of its own is a folder with a SKILL.md")
 }
 
-// folder reports a folder of the name without a skill.
+// folder reports a folder that has the name but no skill.
 func (l *elsewhere) folder(at string) {
 	if l.seen[at] {
 		return

@@ -17,21 +17,23 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Explanation describes everything that has one name. Its JSON form consists of its exported
-// fields.
+// Explanation describes all skills, folders and files that have one name. Its JSON form consists of
+// its exported fields.
 type Explanation struct {
 	Name      string `json:"name"`
 	Available bool   `json:"available"` // an agent that uses the name gets a skill
-	// Skills have the name or are in a folder of that name. Near have a similar name.
+	// Skills are the skills that have the name or whose folder has it. Near are skills with a
+	// similar name.
 	Skills []Skill `json:"skills"`
 	Near   []Skill `json:"near"`
-	// Folders have the name but no SKILL.md. Strays have it in places from which no skill is
-	// served. Notices are the notices of the scan about the name.
+	// Folders are the folders that have the name but no SKILL.md. Strays are files and folders with
+	// the name in places from which no skill is served. Notices are the notices of the scan about
+	// the name.
 	Folders    []BareFolder `json:"foldersWithoutSkill"`
 	Strays     []Stray      `json:"elsewhere"`
 	Notices    []Notice     `json:"passedOver"`
 	Unsearched []string     `json:"notLookedAt"`       // places where knack could not look
-	Missing    []Missing    `json:"missing,omitempty"` // skills of this name that a lock has but no root has
+	Missing    []Missing    `json:"missing,omitempty"` // skills with this name that a lock contains but no root has
 
 	Report  *Report          `json:"-"` // has the verdicts of Entries
 	Answer  Answer           `json:"-"`
@@ -54,7 +56,7 @@ const (
 	LoadsOtherwise        // the name is the folder's, and the skill there loads by another name
 	OnlyForPeople         // only as a prompt
 	OnlyForRunner         // only with the tool set runner
-	OnlyHeld              // no: the operator's policy holds back every skill of the name
+	OnlyHeld              // no: the operator's policy holds back every skill with the name
 	NotLoadable           // no
 	NotFound              // no skill has the name
 )
@@ -176,7 +178,7 @@ func Explain(ctx context.Context, v catalog.View, o Options, name string) (*Expl
 	return s, ctx.Err()
 }
 
-// collect finds the skills of the name, and the skills with a similar name.
+// collect finds the skills with the name, and the skills with a similar name.
 func (s *Explanation) collect(key skill.Key) {
 	v := s.Report.View
 	label, rest, labelled := strings.Cut(strings.TrimSpace(s.Name), ":")
@@ -201,7 +203,7 @@ func (s *Explanation) collect(key skill.Key) {
 	}
 }
 
-// findFolders finds folders and files of the name in the roots. If no skill has the name, it also
+// findFolders finds folders and files with the name in the roots. If no skill has the name, it also
 // searches all other places.
 func (s *Explanation) findFolders(ctx context.Context) {
 	for _, source := range s.Report.Options.Sources {
@@ -261,8 +263,8 @@ func (s *Explanation) isExplained(b BareFolder) bool {
 // loadable reports whether an agent can load the skill by any name.
 func loadable(e *catalog.Entry) bool { return e.Status != catalog.Skipped && e.ModelInvocable }
 
-// byFolder returns the skill in a folder of the requested name if it loads only by another name, or
-// nil.
+// byFolder returns the skill in a folder with the requested name if the skill loads only by another
+// name, or nil.
 func (s *Explanation) byFolder() *catalog.Entry {
 	if i := slices.IndexFunc(s.Entries, loadable); i >= 0 && s.loads == nil {
 		return s.Entries[i]

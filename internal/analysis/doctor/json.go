@@ -13,7 +13,7 @@ type Problem struct {
 	Severity skill.Severity `json:"severity"`
 	Kind     check.Kind     `json:"kind"`
 	Group    check.Group    `json:"group"`
-	File     string         `json:"file"` // as displayed to people
+	File     string         `json:"file"` // as printed for people
 	Line     int            `json:"line,omitempty"`
 	Column   int            `json:"column,omitempty"`
 	Length   int            `json:"length,omitempty"` // in characters
@@ -131,8 +131,9 @@ func Roots(v catalog.View) []RootStatus {
 	return out
 }
 
-// notFor000 explains why contract 000 reads another file for a skill, or no file. That contract
-// reads SKILL.MD or otherwise SKILL.md. The result is "" if it reads the same file.
+// notFor000 explains why contract 000 reads a different file for a skill, or no file. That contract
+// reads SKILL.MD or otherwise SKILL.md. The result is "" if contract 000 reads the skill's main
+// file.
 func notFor000(e *catalog.Entry) string {
 	all := append([]string{e.Entry}, e.Others()...)
 	for _, want := range []string{"SKILL.MD", "SKILL.md"} {

@@ -37,7 +37,8 @@ type LockStatus struct {
 	Skills int    `json:"skills"`
 	Error  string `json:"error,omitempty"` // why the lock cannot be used
 	Fix    string `json:"fix,omitempty"`
-	// Missing lists the first locked skills that no root has. Absent is the number of all of them.
+	// Missing lists the first locked skills that no root has. Absent is the number of all such
+	// skills.
 	Missing []Missing `json:"missing,omitempty"`
 	Absent  int       `json:"missingCount,omitempty"`
 }

@@ -16,8 +16,8 @@ import (
 // HeldBecause precedes each reason for holding back a skill.
 const HeldBecause = "held back: "
 
-// HeldReason returns the reason for which the operator's policy holds a skill back, without its
-// prefix [HeldBecause], and the fix. Both are "" if the skill is not held back.
+// HeldReason returns the reason why the operator's policy holds a skill back, and the fix. The
+// reason lacks the prefix [HeldBecause]. Both are "" if the skill is not held back.
 func HeldReason(e *catalog.Entry) (why, fix string) {
 	p, _ := e.SkipReason()
 	if p.Rule != frontmatter.HeldBack {
@@ -26,13 +26,13 @@ func HeldReason(e *catalog.Entry) (why, fix string) {
 	return strings.TrimPrefix(p.Message, HeldBecause), p.Fix
 }
 
-// HeldBack is the JSON form of the reason for which the operator's policy holds a skill back.
+// HeldBack is the JSON form of the reason why the operator's policy holds a skill back.
 type HeldBack struct {
 	Reason string `json:"reason"`
 	Fix    string `json:"fix,omitempty"`
 }
 
-// HeldBackOf returns the reason for which the operator's policy holds a skill back, or nil.
+// HeldBackOf returns the reason why the operator's policy holds a skill back, or nil.
 func HeldBackOf(e *catalog.Entry) *HeldBack {
 	if why, fix := HeldReason(e); why != "" {
 		return &HeldBack{why, fix}
@@ -40,8 +40,8 @@ func HeldBackOf(e *catalog.Entry) *HeldBack {
 	return nil
 }
 
-// AcceptedIn returns the rules whose findings the operator accepts in a skill, each with the reason
-// and its place.
+// AcceptedIn returns the rules whose findings the operator accepts in a skill. Each rule is
+// followed by the reason and the place of that reason in the settings.
 func AcceptedIn(d *judgement.Verdict) (out []string) {
 	for _, f := range d.Findings {
 		if line := fmt.Sprintf("%s, %s", f.Rule, display.OneLine(f.Accepted)); f.Accepted != "" && !slices.Contains(out, line) {

@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Totals are the figures of a report. A server that is still judging computes them from the
-// verdicts so far.
+// Totals are the numbers in a report. A server that is still judging computes them from its first
+// verdicts.
 type Totals struct {
 	// Count has the status of every skill, and the findings of the judged skills.
 	Count judgement.Count
@@ -29,8 +29,9 @@ type Totals struct {
 	// Unpublished are the listed skills that the Skills extension does not publish, in the order of
 	// the view.
 	Unpublished []Unpublished
-	// Rules are the rules with findings that are not accepted, except the rules of package scan,
-	// sorted by severity and then by number of skills. ScanRules are the rules of package scan.
+	// Rules are the rules that have findings which are not accepted, except the rules of package
+	// scan. ScanRules are the rules of package scan that have such findings. Both are sorted by
+	// severity and then by number of skills.
 	Rules, ScanRules []*Rule
 
 	rules map[skill.RuleID]*Rule
@@ -55,8 +56,8 @@ type Rule struct {
 // Lane returns the lane of the findings of a rule of package scan.
 func (r *Rule) Lane() scan.Lane { return check.Finding{Severity: r.Severity}.Lane() }
 
-// TotalsOf returns the figures of a view. verdict returns the verdict on a skill, or nil if the
-// skill was not judged, and a count of further findings that the verdict lacks.
+// TotalsOf returns the numbers of a view. verdict returns the verdict on a skill, or nil if the
+// skill was not judged. It also returns a count of findings that the verdict lacks.
 func TotalsOf(v catalog.View, verdict func(*catalog.Entry) (*judgement.Verdict, judgement.Tally)) *Totals {
 	t := &Totals{Count: judgement.CountOf(v, nil), Scan: judgement.NewScanCount(), All: len(v.Entries), Summaries: make(map[*catalog.Entry]*judgement.Summary, len(v.Entries)), rules: map[skill.RuleID]*Rule{}}
 	summaries := make([]judgement.Summary, 0, len(v.Entries)) // one allocation

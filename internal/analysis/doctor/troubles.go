@@ -15,21 +15,21 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Trouble is one problem that costs the user something, in a skill, a root or a file, with the fix.
+// Trouble is one problem of a skill, a root or a file that matters to the user, with its fix.
 type Trouble struct {
 	At, Why string
 	Fix     string // in words, or ""
 	Run     string // the command that fixes it, or ""
 }
 
-// Troubles are the troubles of one kind.
+// Troubles lists the troubles of one kind.
 type Troubles struct {
 	Title string
 	All   []Trouble
 }
 
-// Troubles returns all problems that cost the user something, worst first. They are skills that no
-// agent gets, dangerous and changed skills, skills that another one replaces, and faults.
+// Troubles returns all problems that matter to the user, the worst first: skills that no agent
+// gets, dangerous and changed skills, skills that another skill replaces, and faults.
 func (r *Report) Troubles() (out []Troubles) {
 	for _, t := range []Troubles{
 		{Title: "settings that are not used", All: r.unused()},
@@ -233,8 +233,8 @@ func (r *Report) Unpublished() (out []Trouble) {
 	return out
 }
 
-// faulty counts, for each root, the errors and warnings of the skills that are in no other group of
-// troubles. If a root has only one such skill, the trouble is about that skill.
+// faulty counts, for each root, the errors and warnings of the skills that no other group of
+// troubles contains. If a root has only one such skill, the trouble is about that skill.
 func (r *Report) faulty() (t Troubles) {
 	t.Title = "with other errors or warnings"
 	for _, root := range r.View.Roots {
@@ -246,7 +246,7 @@ func (r *Report) faulty() (t Troubles) {
 				continue
 			}
 			d := r.Verdicts[e].Summary()
-			d.Errors -= d.Scan.Errors // these are counted as dangerous
+			d.Errors -= d.Scan.Errors // the group of dangerous skills has these
 			if d.Errors+d.Warnings > 0 {
 				skills, last = skills+1, e
 				s.Merge(d.Severities)

@@ -74,7 +74,8 @@ func FindingLine(f check.Finding) string {
 // mostPrompts is the number of skills that the server offers as prompts (product limit).
 const mostPrompts = 100
 
-// limits returns lines about the places that reach a bound of knack or of the specification.
+// limits returns a line for each root or skill that reaches a limit of knack or of the
+// specification.
 func (r *Report) limits() []string {
 	var out []string
 	for _, root := range r.View.Roots {

@@ -1,9 +1,9 @@
 // Package judgement judges skills.
 //
-// All verdicts on skills come from this package. A verdict joins the format problems of package
-// check, the findings of package scan, and the place of the skill among the others. Commands, pages
-// and the API print verdicts and count them. Only knack scan, which also accepts skills outside the
-// catalogue, prints reports of package scan directly.
+// All verdicts on skills come from this package. A verdict combines the format problems of package
+// check, the findings of package scan, and the conflicts of the skill with other skills. Commands,
+// pages and the API print verdicts and count them. Only knack scan prints reports of package scan
+// directly, since it also accepts skills outside the catalogue.
 package judgement
 
 import (
@@ -21,16 +21,15 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// Verdict contains all findings about one skill in its place among the others, and describes the
-// skill's folder.
+// Verdict contains all findings about one skill, including its conflicts with other skills. It also
+// describes the skill's folder.
 type Verdict struct {
 	Entry *catalog.Entry
-	// Report is the report of package check on the skill itself. It also includes the findings
-	// about the skill's place: a name that another skill has, or a URI that does not end with the
-	// name.
+	// Report is the report of package check on the skill itself. A verdict adds the findings about
+	// conflicts: a name that another skill has, or a URI that does not end with the name.
 	check.Report
-	// Hidden are the first dot-entries of the skill, which are never served. NHidden is the number
-	// of all of them. Left are the files that an interrupted knack left behind.
+	// Hidden lists the first dot-entries of the skill, which are never served. NHidden is the
+	// number of all dot-entries. Left lists the files that an interrupted knack left behind.
 	Hidden  []string
 	NHidden int
 	Left    []string
@@ -51,9 +50,9 @@ type hiddenLister interface {
 	Hidden(ctx context.Context, limit int) ([]string, int, error)
 }
 
-// InPlace returns the verdict on a skill in its place, given the report on the skill itself. If
-// another skill shadows it, by is the position of the name in that skill's SKILL.md. The verdict
-// lacks the dot-entries.
+// InPlace returns the verdict on a skill, given the report on the skill itself. It adds the
+// findings about conflicts with other skills. If another skill shadows the skill, by is the
+// position of the name in the other skill's SKILL.md. The verdict lacks the dot-entries.
 func InPlace(e *catalog.Entry, own check.Report, by skill.Position) *Verdict {
 	d := &Verdict{Entry: e, Report: own}
 	d.Findings = slices.Clip(d.Findings)
@@ -71,23 +70,22 @@ func InPlace(e *catalog.Entry, own check.Report, by skill.Position) *Verdict {
 
 // Judge judges skills. The zero Judge uses the rules unchanged.
 type Judge struct {
-	// Lanes overrides the lanes of rules of package scan, as the operator sets them.
+	// Lanes has the lanes that the operator sets for rules of package scan.
 	Lanes map[skill.RuleID]scan.Lane
-	// Known, if not nil, returns a scan report of exactly the bytes that are served of a skill, or
-	// nil. A held-back skill is not scanned, so this report is the only one of its contents.
+	// Known, if not nil, returns a scan report on exactly the served bytes of a skill, or nil. A
+	// held-back skill is not scanned again, so this report is the only one on its contents.
 	Known func(*catalog.Entry) *scan.Report
 	// Accepted, if not nil, returns the reason for which the operator accepts a rule's findings in
 	// a skill, or "".
 	Accepted func(ctx context.Context, e *catalog.Entry, rule skill.RuleID) string
-	// Quick judges only the format, unless Known has a report. A verdict on the format is not
-	// whole.
+	// Quick judges only the format, unless Known returns a report. The verdict is then not whole.
 	Quick bool
 }
 
 // Own judges a skill without regard to other skills. It reads the present state of the skill's
-// files. It never fails: anything that it cannot read is a finding. If the context ends, the report
-// is incomplete. That the operator's policy holds the skill back is no finding, but a consequence
-// of findings.
+// files. It never fails: a file that it cannot read becomes a finding. If the context ends, the
+// report is incomplete. The report does not contain the fault that the operator's policy holds the
+// skill back, since that is a consequence of other findings.
 func (j Judge) Own(ctx context.Context, e *catalog.Entry) check.Report {
 	r := j.report(ctx, e)
 	r.Findings = slices.DeleteFunc(r.Findings, func(f check.Finding) bool { return f.Rule == frontmatter.HeldBack })
@@ -121,7 +119,7 @@ func (j Judge) report(ctx context.Context, e *catalog.Entry) check.Report {
 	return check.Skill(ctx, e.Skill, scan.Options{Lanes: j.Lanes})
 }
 
-// Of judges one skill in its place. See [Judge.Own].
+// Of judges one skill, and adds the findings about conflicts with other skills. See [Judge.Own].
 func (j Judge) Of(ctx context.Context, e *catalog.Entry) *Verdict {
 	var at skill.Position
 	if e.By != nil {
@@ -203,9 +201,9 @@ type Summary struct {
 	// Severities count all findings, and Scan the findings of package scan that are not accepted.
 	Severities
 	Scan Severities
-	// Judged reports whether the contents were judged, and not only the format.
+	// Judged is set if the contents were judged, not only the format.
 	Judged bool
-	// Published reports whether the Skills extension's lists contain the skill.
+	// Published is set if the Skills extension's lists contain the skill.
 	Published bool
 	Held      bool // the operator's policy holds the skill back; its status is skipped
 }
@@ -230,8 +228,8 @@ func (s *Summary) Add(k Key, n int) {
 // State is the state of a skill in one word.
 type State string
 
-// The states. A shadowed or unlisted skill has that state even if it has findings, since its author
-// must first learn about its name.
+// The states. A shadowed or unlisted skill keeps that state even if it has findings, since its
+// author must first learn about the name.
 const (
 	Fine     State = "fine"     // served, without an error or a warning
 	Problems State = "problems" // served, with an error or a warning
@@ -311,7 +309,7 @@ type Part struct {
 	State State
 }
 
-// Word returns the state as a word that follows the number.
+// Word returns the word for the state, to print after the number.
 func (p Part) Word() string {
 	if p.State == Held {
 		return "held back"
@@ -319,14 +317,14 @@ func (p Part) Word() string {
 	return string(p.State)
 }
 
-// Unavailable counts the skills that are not available, by state. It leaves out states that no
-// skill has.
+// Unavailable counts the skills that are not available, by state. It omits the states that no skill
+// has.
 func (s Statuses) Unavailable() []Part {
 	parts := []Part{{s.Shadowed, Shadowed}, {s.Copies, Copied}, {s.Unlisted, Unlisted}, {s.Skipped, Skipped}, {s.Held, Held}}
 	return slices.DeleteFunc(parts, func(p Part) bool { return p.N == 0 })
 }
 
-// Count has the numbers of skills and problems.
+// Count contains the numbers of skills and of problems in a view.
 type Count struct {
 	Statuses
 	Publishable int `json:"publishable"`
@@ -334,9 +332,9 @@ type Count struct {
 	Fine      int `json:"fine"`
 	Problems  int `json:"problems"`
 	NotJudged int `json:"notJudged,omitempty"`
-	// Severities counts the findings about skills and the notices of roots. Scan counts those
-	// findings that are of package scan. Both are nil, and absent from the JSON form, if the
-	// contents of an available skill were not judged: then no number is known.
+	// Severities counts the findings about skills and the notices of roots. Scan counts only the
+	// findings of package scan. Both are nil, and absent from the JSON form, unless the contents of
+	// every available skill were judged: otherwise the numbers are unknown.
 	*Severities
 	Scan    *Severities `json:"scan,omitempty"`
 	Notices int         `json:"notices"` // also included in the severities

@@ -13,7 +13,7 @@ import (
 type Key struct {
 	Rule     skill.RuleID
 	Severity skill.Severity
-	Accepted bool // accepted by the operator: counts as an info, and in no lane
+	Accepted bool // the operator accepts the findings: they count as infos, and in no lane
 }
 
 // KeyOf returns the key of a finding.
@@ -36,7 +36,7 @@ func (d *Verdict) Tally() Tally {
 type ScanCount struct {
 	Enforce LaneCount `json:"enforce"`
 	Review  LaneCount `json:"review"`
-	// Unscanned is the number of skills that are not scanned yet or cannot be scanned.
+	// Unscanned is the number of skills that have not been scanned yet or cannot be scanned.
 	Unscanned int `json:"unscanned,omitempty"`
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// plugin judges the plugin in a folder below the judged one, unless it has already judged it. e is
-// the entry of the plugin in a marketplace, or nil.
+// plugin judges the plugin in a folder below the judged one, unless that plugin has already been
+// judged. e is the entry of the plugin in a marketplace, or nil.
 func (j *judge) plugin(ctx context.Context, folder string, e *plugin.Offer) error {
 	if j.plugins[folder] != nil {
 		return nil
@@ -125,7 +125,7 @@ const (
 	maxDeep  = 100    // findings of one plugin
 )
 
-// skills finds the skills of a plugin, and reports skills at places where clients differ.
+// skills finds the skills of a plugin. It reports skills in places where only some clients look.
 func (j *judge) skills(ctx context.Context, fsys *dir.Package, p *Plugin, named []string) error {
 	at := func(name string) *file { return &file{path: path.Join(p.Folder, name)} }
 	if main, err := fsys.Entries("."); err == nil && hasMain(main) {
@@ -273,7 +273,7 @@ func (j *judge) servers(fsys *dir.Package, p *Plugin, schema string) {
 }
 
 // target checks the file or folder that a server names. It reports whether clients skip the server
-// because of it.
+// because of a fault there.
 func (j *judge) target(fsys fs.FS, f *file, name string, at plugin.Span, field, server string) (skipped bool) {
 	if name == "" {
 		return false

@@ -1,7 +1,7 @@
-// Package plugins judges plugins and marketplaces on disk. It judges their files by package plugin,
-// and the folders to which the files refer. A finding describes how a client that conforms to Agent
-// Plugins 1.0.0 behaves, and how today's clients differ. The package runs nothing and connects to
-// nothing.
+// Package plugins judges plugins and marketplaces on disk. Package plugin judges their files. This
+// package also examines the folders to which the files refer. A finding describes how a client that
+// conforms to Agent Plugins 1.0.0 behaves, and how today's clients differ. The package runs nothing
+// and connects to nothing.
 package plugins
 
 import (
@@ -35,7 +35,7 @@ type State string
 const (
 	Loads    State = "loads"
 	Rejected State = "rejected"
-	Absent   State = "absent" // there is no plugin.json at its root, so it is a plugin for single clients
+	Absent   State = "absent" // the plugin has no plugin.json at its root, so only some clients load it
 )
 
 // Plugin is a judged plugin.
@@ -44,11 +44,11 @@ type Plugin struct {
 	Name, Version string
 	Manifests     []string // the files below Folder
 	State         State
-	// Skills are the folders of the skills that a client discovers (§7.1). Outside are those that
-	// it skips because they lead out of the plugin. This package does not judge whether a skill is
-	// valid.
+	// Skills are the folders of the skills that a client discovers (§7.1). Outside are the folders
+	// and files that a client skips because they lead out of the plugin. This package does not
+	// judge whether a skill is valid.
 	Skills, Outside []string
-	// Servers are the MCP servers that a client uses, and Skipped the other servers.
+	// Servers are the MCP servers that a client uses. Skipped are the other servers.
 	Servers, Skipped []string
 	// Disabled is set if a client uses no server because mcp.json as a whole has a fault.
 	Disabled bool
@@ -71,7 +71,7 @@ type Report struct {
 }
 
 // Root returns the folder of the plugin or marketplace to which a file belongs. The path of the
-// file is slash-separated. ok is false if it is no such file.
+// file is slash-separated. ok is false if the file belongs to neither.
 func Root(file string) (root string, ok bool) {
 	all := slices.Concat(plugin.Manifests, plugin.Marketplaces, []plugin.File{{Path: plugin.ServersFile}})
 	slices.SortStableFunc(all, func(a, b plugin.File) int { return cmp.Compare(len(b.Path), len(a.Path)) })
@@ -88,8 +88,8 @@ func Root(file string) (root string, ok bool) {
 
 // Judge judges the plugin and the marketplaces in the folder at an absolute path, and the plugins
 // below it that the marketplaces list. The report is nil if there is neither. asked is set if the
-// user named a file of the plugin. Otherwise, a plugin.json counts only if it or the folder looks
-// like a plugin of agents.
+// user named a file of the plugin. Otherwise, a plugin.json counts only if its content or its
+// folder looks like a plugin for agents.
 func Judge(ctx context.Context, folder string, asked bool) (*Report, error) {
 	root, err := dir.OpenPackage(folder)
 	if err != nil {
@@ -144,8 +144,8 @@ type judge struct {
 	plugins map[string]*Plugin // by folder
 }
 
-// isPlugin reports whether the judged folder is a plugin. A plugin.json alone does not decide it,
-// since other programs also have one.
+// isPlugin reports whether the judged folder is a plugin. A plugin.json alone does not prove it,
+// since other programs also use files with this name.
 func (j *judge) isPlugin(asked bool) bool {
 	exists := func(name string) bool {
 		_, err := fs.Stat(j.root, name)
@@ -171,7 +171,7 @@ func (j *judge) isPlugin(asked bool) bool {
 	return m == nil || plugin.DeclaresSchema(m.Schema)
 }
 
-// file is a file that was read, with the data for reporting its faults.
+// file is a file that was read. It has the data that is needed to report its faults.
 type file struct {
 	path string // below the judged folder
 	data []byte
@@ -179,8 +179,8 @@ type file struct {
 	at   func(offset int) skill.Position
 }
 
-// read reads a file of a plugin or marketplace. If the file cannot be read, it reports a finding of
-// the rule with the severity of the effect bad. It returns nil if the file does not exist.
+// read reads a file of a plugin or marketplace. If the file cannot be read, read reports a finding
+// of the given rule with the effect bad. It returns nil if the file does not exist.
 func (j *judge) read(fsys fs.FS, folder, name string, most int64, rule string, bad plugin.Effect) *file {
 	f := &file{path: path.Join(folder, name)}
 	data, _, err := skill.ReadFile(fsys, name, most)

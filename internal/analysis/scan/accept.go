@@ -9,12 +9,12 @@ import (
 // Accepted counts the findings of one rule that an operator accepts in a skill.
 type Accepted struct {
 	Rule   skill.RuleID `json:"rule"`
-	Reason string       `json:"reason,omitempty"` // with the place where the operator gave it
+	Reason string       `json:"reason,omitempty"` // with the place of the reason in the settings
 	Count  int          `json:"findings"`
 }
 
 // MayHoldBack reports whether a finding of a rule in a lane can hold a skill back in mode enforce.
-// It can if the lane is enforce, or if the rule reports something that could not be judged.
+// It can if the lane is enforce, or if the rule reports content that could not be judged.
 func MayHoldBack(rule skill.RuleID, lane Lane) bool {
 	return lane == Enforce || rule == RuleTooLarge || rule == RuleNotRead
 }

@@ -40,7 +40,7 @@ func (o entries) File(path string, data []byte, depth int) { o.scanContent(path,
 
 func (o entries) Fault(path string, err error) { o.fault(path, err) }
 
-// fault reports a fault of an archive or of an entry.
+// fault reports an error of an archive or of an entry.
 func (s *scanner) fault(name string, err error) {
 	var h archive.Hostile
 	var large archive.TooLarge

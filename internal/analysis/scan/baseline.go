@@ -14,17 +14,18 @@ import (
 // Baseline counts the known findings. The zero value is an empty baseline.
 type Baseline struct{ known map[key]int }
 
-// key identifies equal findings in a baseline, so that a finding stays known when its line moves.
-// file is a path below the scanned folder. text is the digest of the finding's text and message.
-// The message can contain facts from other lines, such as the URL of a file that is run.
+// key identifies a finding in a baseline. Equal findings have the same key, and a finding keeps its
+// key when its line moves. file is a path below the scanned folder. text is the digest of the
+// finding's text and message. The message can contain facts from other lines, such as the URL of a
+// file that is run.
 type key struct {
 	file string
 	rule skill.RuleID
 	text skill.Digest // zero for the rule more
 }
 
-// more is the rule of the findings that a report counts but does not list. In a baseline, their
-// file is the skill's folder.
+// more stands for the rule of the findings that a report counts but does not list. In a baseline,
+// their file is the skill's folder.
 const more skill.RuleID = "more"
 
 func keyOf(folder string, f Finding) key {

@@ -21,7 +21,7 @@ type firings struct {
 const maxFired = 1000
 
 // Full reports whether a rule has fired so often in a file that another firing is only counted. If
-// so, it counts this firing. A caller may call Full before it builds a message.
+// so, Full counts this firing. A caller may call Full before it builds a message.
 func (s *scanner) Full(id skill.RuleID, f *passage.File) bool {
 	all := s.fired[firing{id, f}]
 	if all.n < maxFired {

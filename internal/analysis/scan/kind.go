@@ -13,7 +13,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// fileKind is the kind of a file, judging by its bytes, its extension and its first line.
+// fileKind is the kind of a file. It depends on the bytes, the extension and the first line of the
+// file.
 type fileKind int
 
 const (
@@ -40,7 +41,7 @@ var textKinds = sync.OnceValue(func() map[string]fileKind {
 		".json": kindSettings, ".jsonc": kindSettings, ".json5": kindSettings, ".ipynb": kindSettings, ".code-workspace": kindSettings,
 		".yaml": kindSettings, ".yml": kindSettings, ".toml": kindSettings,
 		".ps1": kindLines, ".psm1": kindLines, ".bat": kindLines, ".cmd": kindLines, ".rb": kindLines, ".pl": kindLines, ".php": kindLines, ".lua": kindLines,
-		// The readers have no grammar for these; they are read as texts.
+		// There is no reader for these languages, so they are read as plain texts.
 		".go": kindText, ".rs": kindText, ".c": kindText, ".h": kindText, ".cpp": kindText, ".java": kindText, ".kt": kindText, ".swift": kindText, ".cs": kindText, ".r": kindText, ".jl": kindText, ".sql": kindText,
 		".txt": kindText, ".rst": kindText, ".adoc": kindText, ".tex": kindText, ".csv": kindText, ".tsv": kindText, ".jsonl": kindText, ".ndjson": kindText, ".log": kindText,
 		".html": kindText, ".htm": kindText, ".xml": kindText, ".xsd": kindText, ".xsl": kindText, ".svg": kindText, ".css": kindText, ".scss": kindText,
@@ -145,7 +146,7 @@ func programOf(data []byte) string {
 	return ""
 }
 
-// The constants describe compiled code that a runtime executes, not the operating system.
+// The descriptions of compiled code that a runtime executes, and not the operating system.
 const (
 	javaClass   = "a compiled class of Java"
 	dexCode     = "compiled code of Android"
@@ -153,8 +154,8 @@ const (
 	wasmProgram = "a WebAssembly program"
 )
 
-// isPE reports whether a file that begins with MZ has the PE header that it points to. The two
-// letters alone do not make a program.
+// isPE reports whether a file that begins with MZ has a PE header at the offset that it names. The
+// two letters alone do not make a program.
 func isPE(data []byte) bool {
 	if len(data) < 0x40 {
 		return false
@@ -173,9 +174,9 @@ func isPyc(data []byte) bool {
 	return n == 62211 || n >= 3000 && n < 4000
 }
 
-// matters reports whether a skill must not be served if a file of this name could not be judged.
-// This applies to the main file and to scripts. A file without an extension is a script if its
-// folder is for programs.
+// matters reports whether a skill must not be served if the file with this name could not be
+// judged. That is so for the main file and for scripts. A file without an extension is a script if
+// its folder is for programs.
 func matters(name string) bool {
 	if skill.IsEntryName(name) {
 		return true
@@ -187,8 +188,9 @@ func matters(name string) bool {
 	return isProgramName(name)
 }
 
-// isProgramName reports whether a file has the name of a program: no extension, and in a folder for
-// programs. A name with an initial capital does not count, since documents there have such names.
+// isProgramName reports whether a file looks like a program: it has no extension, and is in a
+// folder for programs. A name with an initial capital does not count, since documents in such
+// folders have such names.
 func isProgramName(name string) bool {
 	base := baseOf(name)
 	if extension(name) != "" || base[0] >= 'A' && base[0] <= 'Z' {

@@ -20,23 +20,24 @@ type Named struct {
 	Origin string // the root or repository of the skill, as displayed
 }
 
-// The constants bound the length of a name that can be near another one. A shorter word is one
-// letter away from many others, and the specification allows no longer names.
+// The bounds on the length of a name that is compared. A shorter word is one letter away from many
+// other words, and the specification allows no longer names.
 const (
 	leastNear = 5
 	mostNear  = 64
 )
 
-// maxCompared bounds the names that are compared with a name for each of its parts.
+// maxCompared bounds the names that are compared for each part of a name.
 const maxCompared = 100
 
 // maxNearShown bounds the names that a finding lists.
 const maxNearShown = 3
 
 // Near returns findings of the rule name-near, by the index of the skill. A skill has such a
-// finding if its name is one edit away from the name of a skill of another origin: one character,
-// or a swap of two neighbours. Capitals, and spaces or underscores for hyphens, make no difference.
-// options returns the options for a skill by its index; nil means the zero Options for all.
+// finding if its name is one edit away from the name of a skill of a different origin. An edit
+// changes one character, or swaps two neighbours. Capitals make no difference, nor do spaces or
+// underscores in place of hyphens. options returns the options for a skill by its index; nil means
+// the zero Options for all.
 func Near(skills []Named, options func(i int) Options) map[int]Finding {
 	out := map[int]Finding{}
 	n := neighboursOf(skills)
@@ -75,8 +76,8 @@ func (r *Report) Add(f Finding) {
 	r.Findings, r.Enforce, r.Review = s.sortedFindings(), s.enforce, s.review
 }
 
-// neighbours finds names that are near one another. Two such names become equal if one character of
-// each is removed.
+// neighbours finds names that are near one another. Two near names have a part in common: they
+// become equal if at most one character of each is removed.
 type neighbours struct {
 	skills map[string][]Named // by folded name; sorted by origin
 	parts  []part             // sorted by hash
@@ -129,8 +130,7 @@ func (n *neighbours) hashes(name string) []uint64 {
 	return slices.Compact(all)
 }
 
-// nearKey returns the folded form of a name for comparison, or "" if the name is too short or too
-// long.
+// nearKey returns the form of a name that is compared, or "" if the name is too short or too long.
 func nearKey(name string) string {
 	if len(name) > 4*mostNear {
 		return ""
@@ -144,8 +144,8 @@ func nearKey(name string) string {
 
 var nearFolds = strings.NewReplacer(" ", "-", "_", "-")
 
-// neighbours returns a skill of another origin for each name near the name of a skill. Two names
-// that one origin has both do not count.
+// neighbours returns one skill of a different origin for each name that is near the name of k. A
+// near name does not count if one origin has skills with both names.
 func (n *neighbours) neighbours(k Named) (all []Named) {
 	name := nearKey(k.Name)
 	own := n.skills[name]

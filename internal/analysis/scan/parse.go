@@ -19,7 +19,7 @@ var (
 	findingFields  = []string{"file", "rule", "text", "count"}
 )
 
-// form has the limits of a baseline and the texts for its faults.
+// form contains the limits of a baseline file, and the advice for its faults.
 var form = jsonfile.Options{
 	MaxSize: MaxSize, MaxText: 64 << 10, TooLarge: "scan fewer skills at once", Restore: restore,
 	Empty:    "delete it, and --write makes it",
@@ -79,7 +79,7 @@ func (b *Baseline) read(r *jsonfile.Reader) {
 		}
 	})
 	required := findingFields[:3]
-	if k.rule == more { // this rule counts findings without their texts
+	if k.rule == more { // findings of this rule are counted without their texts
 		required = findingFields[:2]
 	}
 	r.Require(seen, at, "a finding", findingFields, required, restore)

@@ -25,7 +25,7 @@ var dataNames = []string{
 	".ttf", ".otf", ".woff", ".woff2", ".zip", ".tar", ".gz", ".tgz", ".dat", ".data", ".db", ".sqlite", ".parquet", ".npy", ".npz", ".pem", ".crt",
 }
 
-// program reports a program, and whether the program has the name of another kind of file.
+// program reports a program. It also reports a program with the name of a different kind of file.
 func (s *scanner) program(name string, data []byte) {
 	kind, ext := programOf(data), extension(name)
 	s.Fact(passage.FactBinary, name)
@@ -48,8 +48,8 @@ func (s *scanner) program(name string, data []byte) {
 	}
 }
 
-// python reports compiled Python that has no source beside it, or that Python runs without checking
-// the source.
+// python reports compiled Python that has no source beside it. It also reports compiled Python that
+// Python runs without checking the source.
 func (s *scanner) python(name string, data []byte) {
 	switch {
 	case programOf(data) == "":
@@ -92,7 +92,7 @@ func outerOf(name string) (outer string, packed bool) {
 // macros is the name of the entry of an office file that contains its macros (MS-OFFMACRO2).
 const macros = "vbaProject.bin"
 
-// binary reports data that no reader opens, unless it is of a usual kind.
+// binary reports data for which there is no reader, unless the data is of a usual kind.
 func (s *scanner) binary(name string, data []byte) {
 	if len(data) == 0 {
 		return
@@ -122,8 +122,8 @@ func (s *scanner) unjudged(name, why string) {
 	s.notRead(name, why)
 }
 
-// usual lists the first bytes of data that no program runs and no model reads as text (the file
-// program's magic/Magdir).
+// usual lists the first bytes of harmless data, which no program runs and no model reads as text.
+// Source: magic/Magdir of the program file.
 var usual = []struct {
 	at    int
 	magic string
@@ -136,10 +136,10 @@ var usual = []struct {
 	{0, "glTF"}, {0, "\xde\x12\x04\x95"}, {0, "\x95\x04\x12\xde"}, {0, "TZif"}, // models, translations, time zones
 }
 
-// usualNames lists the extensions of data that no program runs and no model reads as text. It is
-// for files that begin with no magic number of [usual].
+// usualNames lists the extensions of harmless data that does not begin with a magic number of
+// [usual].
 var usualNames = []string{".mo", ".tga", ".stl", ".pcm", ".pbf", ".mvt", ".shp", ".shx", ".dbf", ".fbx", ".hdr", ".icns", ".ttf", ".eot"}
 
-// usualEntries lists the extensions of such data in archives: signatures of a jar, pictures of an
-// office file, resources of an app.
+// usualEntries lists further extensions of harmless data in archives: signatures of a jar, pictures
+// of an office file, resources of an app.
 var usualEntries = []string{".rsa", ".dsa", ".ec", ".sf", ".emf", ".wmf", ".odttf", ".arsc"}

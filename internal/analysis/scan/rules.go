@@ -16,9 +16,9 @@ type Rule struct {
 	Title  string // one line
 	Source string // where the mechanism is described
 	Fix    string // advice to the author
-	// fires is the content of a file at which the rule fires, and quiet is similar but harmless
+	// fires is the content of a file at which the rule fires. quiet is similar but harmless
 	// content. Tests scan both. In is the name of the file; "" means SKILL.md. For name-near, fires
-	// and quiet are names, compared with a skill "code-review" of another origin.
+	// and quiet are names that are compared with a skill "code-review" of a different origin.
 	fires, quiet, In string
 	times            int // how often to repeat fires and quiet; 0 means once
 }
@@ -26,7 +26,8 @@ type Rule struct {
 // Fires returns the content of a file at which the rule fires, for tests.
 func (r Rule) Fires() string { return strings.Repeat(r.fires, max(1, r.times)) }
 
-// Quiet returns the content of a harmless file that resembles [Rule.Fires], for tests.
+// Quiet returns the content of a harmless file that resembles the content of [Rule.Fires], for
+// tests.
 func (r Rule) Quiet() string { return strings.Repeat(r.quiet, max(1, r.times)) }
 
 // RuleSecret is the rule about private keys and tokens.
@@ -79,8 +80,8 @@ var Rules = []Rule{
 	{ID: passage.TooLarge, Lane: Review, Title: "a file is too large to judge: a server that enforces holds the skill back", Source: "CWE-770", Fix: "make it smaller, or split it", fires: "a|", quiet: "a|\n", times: 1 << 17, In: "scripts/run.sh"},
 }
 
-// retired lists the ids of rules that earlier versions had. A configuration may still name them.
-// Their findings are facts now, or are no longer looked for.
+// retired lists the ids of rules that only earlier versions had. A configuration may still name
+// them. Such findings are facts now, or no longer exist.
 var retired = []skill.RuleID{"agent-config", "tools-any-command", "image-text"}
 
 // IsRetired reports whether only earlier versions had a rule with this id.

@@ -1,6 +1,6 @@
 // Package scan reports the effects of a skill, line by line: acts that no honest skill commits,
-// lines worth a look, and the programs, hosts and paths that are named. The same bytes give the
-// same report. A scan runs nothing and asks no other service.
+// lines worth a look, and the programs, hosts and paths that the skill names. The same bytes give
+// the same report. A scan runs nothing and contacts no service.
 package scan
 
 import (
@@ -13,13 +13,13 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Lane is the use of a finding: enforcement or review.
+// Lane tells how a finding is used: to enforce a policy, or for review.
 type Lane string
 
 // The lanes.
 const (
 	Enforce Lane = "enforce" // no honest skill does this: a server may hold the skill back
-	Review  Lane = "review"  // a fact that is worth a look, and no more
+	Review  Lane = "review"  // a fact that is worth a look
 )
 
 // Finding is one position at which a rule fires.
@@ -28,8 +28,8 @@ type Finding struct {
 	Lane Lane
 	// File is the file's path in the skill. An entry of an archive is "a.zip!b/c.sh".
 	File string
-	// Position is the start of the bytes at which the rule fires, or zero if the finding concerns
-	// the whole file. Length is in characters, and does not exceed the line.
+	// Position is the start of the bytes at which the rule fires. It is zero if the finding
+	// concerns the whole file. Length is in characters, and does not exceed the line.
 	Position skill.Position
 	Length   int
 	Message  string   // the fact
@@ -53,12 +53,13 @@ type Report struct {
 	Unread bool
 	// TooLarge is set if a file is too large to judge, so that it may contain anything.
 	TooLarge bool
-	// Failed is set if a file could not be read. Then the report does not describe all bytes of the
+	// Failed is set if a file could not be read. The report then does not describe all bytes of the
 	// skill, and another scan may find more.
 	Failed bool
 }
 
-// Facts lists the names in a skill's commands. Each list is sorted and has no duplicates.
+// Facts lists the programs, hosts, files and other names that a scan finds in a skill. Each list is
+// sorted and has no duplicates.
 type Facts struct {
 	Programs  []string `json:"programs,omitempty"`  // programs that its commands start
 	Hosts     []string `json:"hosts,omitempty"`     // hosts in commands and scripts
@@ -111,10 +112,10 @@ type served struct{ k *skill.Skill }
 
 func (s served) Open(name string) (fs.File, error) { return s.k.FS.Open(s.k.OnDisk(name)) }
 
-// Skill scans the files of a skill, which are the files that its resources would list. It judges
-// the main file first, then the others by size, the smallest first, and archives last. So no file
-// can use up the bounds of the scan before a script is judged. A file that cannot be read or judged
-// becomes a finding of the rule not-read; the error is only the context's.
+// Skill scans the given files of a skill. The files are those that the skill's resources would
+// list. Skill judges the main file first, then the others by size, the smallest first, and archives
+// last. So no large file can use up the bounds of the scan before a script is judged. A file that
+// cannot be read or judged becomes a finding of the rule not-read. The only error is the context's.
 func Skill(ctx context.Context, fsys fs.FS, files []skill.File, o Options) (Report, error) {
 	return newScanner(o).all(ctx, fsys, files)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// setting is a string in a settings file, with the path of keys to it. Elements of a list have no
+// setting is a string in a settings file, with the keys that lead to it. Elements of a list have no
 // key.
 type setting struct {
 	keys     []string
@@ -23,7 +23,7 @@ type setting struct {
 	from, to int // offsets in the text, with the quotes
 }
 
-// settings judges the values of a settings file that run something.
+// settings judges the values of a settings file that start commands.
 func (s *scanner) settings(p passage.Part) {
 	// A letter in a key can be written as an escape.
 	if !slices.ContainsFunc([]string{`"scripts"`, "hooks", "folderOpen", `\u`, `\x`}, func(word string) bool { return strings.Contains(p.Text, word) }) {
@@ -63,7 +63,8 @@ func (s *scanner) settings(p passage.Part) {
 	}
 }
 
-// topHooks matches a top-level key "hooks" in a YAML text, or a beginning that can hide one.
+// topHooks matches a top-level key "hooks" in a YAML text, or the beginning of a text that can hide
+// such a key.
 var topHooks = lazyregexp.New(`(?m)^(\x{feff}?hooks\s*:|["'?{])`)
 
 // lifecycle lists the scripts that npm runs when a package is installed (npm, scripts: life cycle
@@ -216,8 +217,8 @@ func walkYAML(f *passage.File, visit func(setting)) error {
 	return nil
 }
 
-// runner returns a phrase that names the program which runs a file when its folder is used, and
-// when. It is "" for other files.
+// runner returns a phrase about the program that runs a file when the file's folder is used. The
+// phrase also says when. It is "" for other files.
 func runner(name string) string {
 	switch name {
 	case "sitecustomize.py", "usercustomize.py": // Python, site

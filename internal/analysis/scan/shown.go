@@ -17,7 +17,7 @@ func MaskSecrets(text string) string { return secrets.Mask(text) }
 // maxLine bounds the bytes that lineOf returns before a range and after it.
 const maxLine = 4 << 10
 
-// lineOf returns the lines of a range, with the lines that a backslash at the end joins to them.
+// lineOf returns the lines of a range, and the lines that backslashes at line ends join to them.
 func lineOf(text string, from, to int) string {
 	begin, end := from, max(from, to)
 	for {

@@ -37,9 +37,9 @@ type scanner struct {
 	failed   bool
 	files    map[string]bool // the paths of the skill's files, and of the entries of its archives
 	budget   archive.Budget
-	judged   int          // bytes of text, weighted by [cost]
+	judged   int          // number of bytes of text, weighted by [cost]
 	file     string       // the file of the skill that is judged at present
-	archives []skill.File // archives, which are judged after all other files
+	archives []skill.File // the archives; they are judged after all other files
 	commands *commands.Analyzer
 }
 
@@ -70,7 +70,8 @@ func (s *scanner) Find(id skill.RuleID, p passage.Part, from, to int, message st
 	s.add(Finding{Rule: id, File: p.File.Path, Position: at, Length: length, Message: message, Notes: notes, Text: skill.DigestOf([]byte(lineOf(p.Text, from, to)))})
 }
 
-// Look is like Find, but the finding is in the lane review even if the rule is in the lane enforce.
+// Look is like [scanner.Find], but the finding is in the lane review even if the rule is in the
+// lane enforce.
 func (s *scanner) Look(id skill.RuleID, p passage.Part, from, to int, message string, notes ...string) {
 	at, length := p.Place(from, to)
 	s.add(Finding{Rule: id, Lane: Review, File: p.File.Path, Position: at, Length: length, Message: message, Notes: notes, Text: skill.DigestOf([]byte(lineOf(p.Text, from, to)))})
@@ -132,8 +133,8 @@ func (s *scanner) keep(f Finding) {
 		s.findings = append(s.findings, f)
 		return
 	}
-	// Findings to enforce, and findings that may hold the skill back, replace other findings to
-	// review.
+	// A finding to enforce replaces a finding to review. So does a finding of too-large, which may
+	// hold the skill back.
 	weighty := func(f Finding) bool { return f.Lane == Enforce || f.Rule == passage.TooLarge }
 	if i := slices.IndexFunc(s.findings, func(o Finding) bool { return !weighty(o) }); weighty(f) && i >= 0 {
 		s.findings = append(slices.Delete(s.findings, i, i+1), f)
@@ -143,7 +144,7 @@ func (s *scanner) keep(f Finding) {
 // notRead reports that a file could not be judged, and why.
 func (s *scanner) notRead(path, why string) { s.unreadable(path, why, "") }
 
-// unreadable is like notRead, with a fix for the cause. If fix is "", the finding has the fix of
+// unreadable is like notRead, with a fix for the cause. If fix is "", the finding gets the fix of
 // the rule.
 func (s *scanner) unreadable(path, why, fix string) {
 	s.Fact(passage.FactNotRead, path)
@@ -201,7 +202,7 @@ func (s *scanner) open(ctx context.Context, fsys fs.FS, f skill.File, last bool)
 	}
 	if size := int64(len(data)); size > f.Size || packed {
 		leave()
-		if leave, err = bound.Enter(ctx, max(size, bound.Memory)); err != nil { // an archive unpacks to more bytes
+		if leave, err = bound.Enter(ctx, max(size, bound.Memory)); err != nil { // an archive needs more memory than its size
 			leave = func() {}
 			return err
 		}
@@ -247,8 +248,8 @@ func (s *scanner) scanContent(path string, data []byte, depth int) {
 	}
 }
 
-// cost returns the weight of a text, by the time that its readers take: up to 0.7 s for 1 MiB of
-// Markdown.
+// cost returns the weight of each byte of a text. It depends on the time that the readers take: up
+// to 0.7 s for 1 MiB of Markdown.
 func cost(kind fileKind) int {
 	switch kind {
 	case kindMarkdown, kindShell:

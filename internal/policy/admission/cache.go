@@ -18,12 +18,12 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// verdictCache stores verdicts: the scan reports of sets of files, and the files that each skill had. With
-// a cache, a restarted server can decide which skills to serve before it has read a file. The cache
-// is not trusted: served files are compared with its digests while they are read.
+// verdictCache stores verdicts: the scan report on each set of files, and the files that each skill
+// had. With a cache, a restarted server can decide which skills to serve before it has read a file.
+// The cache is not trusted: files are compared with its digests while they are served.
 //
-// The file belongs to one user, one build and one set of lanes. A file that is damaged, from
-// another build, or writable by another user is ignored.
+// The file of the cache belongs to one user, one build and one set of lanes. A file that is
+// damaged, from another build, or writable by another user is ignored.
 type verdictCache struct {
 	path, engine string
 	now          func() time.Time
@@ -49,7 +49,7 @@ const (
 	spare    = 1000 // reports without a skill that stay in memory
 )
 
-// cachedReport is an encoded report, with the parts that a verdict needs.
+// cachedReport is an encoded report. The parts that a verdict needs are also decoded.
 type cachedReport struct {
 	enforce, review int
 	unread          bool
@@ -57,8 +57,8 @@ type cachedReport struct {
 	data            string // the report as JSON
 }
 
-// newVerdictCache returns a cache stored in a file, or only in memory if path or engine is empty. engine
-// identifies the other inputs of a report: the build, and the lanes.
+// newVerdictCache returns a cache stored in a file, or only in memory if path or engine is empty.
+// engine identifies the inputs of a report besides the files: the build and the lanes.
 func newVerdictCache(path, engine string, now func() time.Time) *verdictCache {
 	c := &verdictCache{path: path, engine: engine, now: now, reports: map[skill.Digest]*cachedReport{}, skills: map[string]judgedFiles{}, days: map[string]int64{}}
 	if path == "" || engine == "" {
@@ -94,7 +94,7 @@ func (c *verdictCache) remember(place string, f judgedFiles) {
 	c.skills[place], c.dirty = f, true
 }
 
-// report returns the report about a set of files, or nil.
+// report returns the report on a set of files, or nil.
 func (c *verdictCache) report(set skill.Digest) *cachedReport {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,14 +155,14 @@ func (c *verdictCache) save() error {
 }
 
 // sumOf returns a CRC-32C, which processors compute fast. It detects corruption, not tampering: a
-// forger needs the user's rights, and could change the policy itself. The tables are made on use,
-// since a server that does not scan needs none.
+// forger needs the user's rights, and could change the policy itself. The table is made on each
+// use, since a server that does not scan never needs it.
 func sumOf(data []byte) uint32 { return crc32.Checksum(data, crc32.MakeTable(crc32.Castagnoli)) }
 
 const magic = "knack verdicts 3\n"
 
-// append encodes the file: the engine, then reports and skills, then the checksum of all of it. The
-// caller holds mu.
+// append encodes the file: the engine, the reports, the skills, and a checksum of everything before
+// it. The caller holds mu.
 func (c *verdictCache) append(b []byte) []byte {
 	c.prune()
 	b = append(b, magic...)
@@ -218,7 +218,7 @@ func appendStamp(b []byte, s skill.Stamp) []byte {
 	return b
 }
 
-// parse loads a file, if it is intact and from this engine.
+// parse loads a file if it is intact and has the same engine.
 func (c *verdictCache) parse(data []byte) {
 	n := len(data) - crc32.Size
 	if n < 0 || sumOf(data[:n]) != binary.LittleEndian.Uint32(data[n:]) || !bytes.HasPrefix(data, []byte(magic)) {

@@ -14,18 +14,18 @@ type Config struct {
 	Mode    string                     // one of Modes; "" if the file lacks the key
 	Rules   map[skill.RuleID]scan.Lane // rules moved to another lane; "" is off
 	Accept  []Accept
-	Approve []access.Pattern // the skills that are served only with approval
+	Approve []access.Pattern // the skills that need an approval to be served
 	File    string           // the file of the section, for people
 }
 
-// Accept is an item of scan.accept: findings that do not hold a skill back.
+// Accept is an item of scan.accept. The findings that it describes do not hold a skill back.
 type Accept struct {
 	Rule   skill.RuleID
 	Skill  access.Pattern
 	Set    skill.Digest // of the skill's files; zero means any
 	Until  time.Time    // the last day, at 0:00 in UTC; zero means no end
 	Reason string
-	Line   int // of the item in its file; 0 if it is not in one
+	Line   int // of the item in its file; 0 if the item is not in a file
 }
 
 // End returns the end of the last day, or the zero time if the acceptance has no end.

@@ -17,10 +17,10 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Approvals looks up which files of which skills are approved.
+// Approvals tells which skills are approved, and with which files.
 type Approvals interface {
-	// Approved reports whether the files of a skill are approved under one of its possible URIs,
-	// and if not, why.
+	// Approved reports whether the files of a skill are approved under one of its possible URIs. If
+	// not, why is the reason.
 	Approved(uris []string, files []skill.File) (ok bool, why string)
 	// Changed calls poke after each change of the approvals, until the context ends.
 	Changed(ctx context.Context, poke func())
@@ -48,7 +48,7 @@ type skillPlace struct{ label, dir, path string }
 
 func placeOf(r *skill.Root, path string) skillPlace { return skillPlace{r.Label, r.Dir, path} }
 
-// key returns the place's key in the cache, which is the same in all runs.
+// key returns the key of the place in the cache. A place has the same key in every run.
 func (p skillPlace) key() string { return p.label + "\x00" + p.dir + "\x00" + p.path }
 
 // Verdict is the result of judging a skill.
@@ -56,8 +56,8 @@ type Verdict struct {
 	Set   skill.Digest // of its files
 	Fault *skill.HeldError
 	kept  *cachedReport // nil if the skill is not scanned
-	// Approval is a text about the approval: by whom and when the skill was approved, or why it is
-	// not approved. It is empty if the skill needs no approval. An approved skill can still have a
+	// Approval describes the approval: by whom and when the skill was approved, or why it is not
+	// approved. It is empty if the skill needs no approval. An approved skill can still have a
 	// Fault, because of its findings.
 	Approval   string
 	IsApproved bool
@@ -121,14 +121,14 @@ const (
 	maxSize  = 256 << 20
 )
 
-// budget bounds the time that one scan of a server spends on judging unknown skills. The other
+// budget bounds the time that one scan of a server spends on judging unknown skills. The remaining
 // skills are held back, and another scan follows immediately. Some 300 real skills are judged in
-// that time, so that a client that lists skills only when it starts nearly always gets all of them.
+// that time. So a client that lists skills only when it starts nearly always gets all of them.
 const budget = time.Second
 
 // Decider returns the decider that holds back skills that may not be served, or nil if the policy
-// holds nothing back. whole makes it judge every skill without a time limit, for a command that
-// scans only once.
+// holds nothing back. If whole is set, the decider judges every skill without a time limit, for a
+// command that scans only once.
 func (ctl *Controller) Decider(whole bool) *policy.Decider {
 	if !ctl.Holds() {
 		return nil
@@ -136,8 +136,8 @@ func (ctl *Controller) Decider(whole bool) *policy.Decider {
 	return &policy.Decider{Changed: ctl.changed, Decide: func(ctx context.Context, c *policy.Candidate) policy.Ruling { return ctl.rule(ctx, c, whole) }}
 }
 
-// rule decides on a skill. A server's first scan uses the verdicts on the files that the skills had
-// in an earlier run.
+// rule decides on a skill. During a server's first scan, it uses the verdict on the files that the
+// skill had in an earlier run.
 func (ctl *Controller) rule(ctx context.Context, c *policy.Candidate, whole bool) policy.Ruling {
 	at := placeOf(&c.Root, c.Path).key()
 	if was, ok := ctl.o.Cache.recall(at); ok && c.First && !whole && c.Recall(was.Main, was.Files, was.Set) {
@@ -268,8 +268,8 @@ func (ctl *Controller) decide(c *policy.Candidate) (held *skill.HeldError, ok bo
 	return v.Fault, true
 }
 
-// scan scans a skill, so that its report is known. It stores a report only if the scan has read
-// exactly the candidate's files, each to its end.
+// scan scans a skill and stores the report. It stores the report only if the scan has read exactly
+// the candidate's files, each to its end.
 func (ctl *Controller) scan(ctx context.Context, c *policy.Candidate) error {
 	if c.Err != nil || !ctl.Scans() {
 		return ctx.Err()
@@ -294,7 +294,7 @@ func (ctl *Controller) reasonOf(c *policy.Candidate, e *catalog.Entry, v Verdict
 		return heldFor(c, "its report cannot be read", "delete knack's cache")
 	}
 	var first *scan.Finding
-	open := r.Enforce // findings that are not accepted; a finding that is not listed cannot be accepted
+	open := r.Enforce // findings that are not accepted; only a listed finding can be accepted
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		switch {
@@ -422,7 +422,7 @@ func (ctl *Controller) whyAccepted(rule skill.RuleID, e *catalog.Entry, set skil
 	return fmt.Sprintf("%s (%s:%d)", display.Quote(a.Reason), ctl.o.Config.File, a.Line)
 }
 
-// mustBeApproved reports whether a skill is served only with approval.
+// mustBeApproved reports whether a skill needs an approval to be served.
 func (ctl *Controller) mustBeApproved(e *catalog.Entry) bool {
 	return slices.ContainsFunc(ctl.o.Config.Approve, func(p pattern) bool { return p.FitsAny(e) })
 }

@@ -29,14 +29,14 @@ func Open(config Config, approved, cache string, log *slog.Logger) *Controller {
 	return New(o)
 }
 
-// bookFresh is the time during which the file of approvals is not read again, since one scan judges
-// many skills. bookEvery is the interval at which a server checks it for changes.
+// bookFresh is the time for which the approvals are used without checking their file again, since
+// one scan judges many skills. bookEvery is the interval at which a server checks it for changes.
 const (
 	bookFresh = 100 * time.Millisecond
 	bookEvery = 500 * time.Millisecond
 )
 
-// book is the present file of approvals. An unreadable file approves nothing.
+// book looks up approvals in their file, which may change. An unreadable file approves nothing.
 type book struct {
 	path string
 	now  func() time.Time
@@ -45,7 +45,7 @@ type book struct {
 	read  time.Time
 	stamp skill.Stamp
 	book  *approvals.Book
-	texts int // number of changes of its text
+	texts int // number of changes of the file's text
 }
 
 // Approved implements [Approvals].

@@ -27,8 +27,9 @@ func uris(c *policy.Candidate) (all []string) {
 	return all
 }
 
-// PatternFor returns a pattern for scan.accept that matches every possible URI of a skill: its URI
-// or, if it can have others, the whole parent folder or ** for all.
+// PatternFor returns a pattern for scan.accept that matches every possible URI of a skill. The
+// pattern is the URI itself if the skill can have no other. Otherwise, it covers the parent folder
+// or, if need be, all skills.
 func PatternFor(e *catalog.Entry) string {
 	uri := strings.ReplaceAll(strings.TrimSuffix(e.URI().String(), "/"+skill.MainFile), "*", "%2A")
 	unread := &catalog.Entry{Skill: e.Skill, Root: e.Root, Status: catalog.Skipped}

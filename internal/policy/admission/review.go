@@ -41,8 +41,8 @@ func (ctl *Controller) review(ctx context.Context, c *catalog.Catalog) {
 	}
 }
 
-// reviewAll scans the skills of a view that are not in the cache. large has the files of skills too
-// large for a manifest.
+// reviewAll scans the skills of a view that are not in the cache. large keeps the files of the
+// skills that are too large for a manifest.
 func (ctl *Controller) reviewAll(ctx context.Context, v catalog.View, large map[skillPlace][]skill.File) {
 	seen := map[skillPlace]bool{}
 	for _, e := range v.Entries {

@@ -1,6 +1,6 @@
-// Package approvals stores the approvals of an operator: for a skill's URI, the approved set of
-// files. A skill with another set of files is not approved. The file of approvals belongs to the
-// operator and is not signed.
+// Package approvals stores the approvals of an operator. An approval names the URI of a skill and
+// the approved set of files. A skill with a different set of files is not approved. The file of
+// approvals belongs to the operator and is not signed.
 package approvals
 
 import (
@@ -35,8 +35,8 @@ func (a Approval) expired(now time.Time) bool {
 	return !a.Until.IsZero() && !now.Before(a.Until.AddDate(0, 0, 1))
 }
 
-// Book holds the approvals, one for each URI. The zero Book is empty. Several goroutines may read a
-// Book while none changes it.
+// Book contains the approvals, at most one for each URI. The zero Book is empty. Several goroutines
+// may read a Book while none changes it.
 type Book struct {
 	approvals map[string]Approval
 	err       error // why the file could not be read
@@ -71,8 +71,8 @@ func (b *Book) Of(uri string) (Approval, bool) {
 	return a, ok
 }
 
-// Add adds an approval, and replaces an earlier one of the same URI. It computes the digest of the
-// set of files.
+// Add adds an approval. It replaces an earlier approval of the same URI, and computes the digest of
+// the set of files.
 func (b *Book) Add(a Approval) {
 	if b.approvals == nil {
 		b.approvals = map[string]Approval{}
@@ -108,7 +108,7 @@ const (
 	Unreadable Standing = "unreadable" // the approvals cannot be read
 )
 
-// State is the Standing of a skill's files, with details.
+// State is a [Standing] with its details.
 type State struct {
 	Is       Standing
 	Approval Approval     // zero if the skill has no approval
@@ -138,7 +138,7 @@ func (b *Book) Compare(uri string, files []skill.File, now time.Time) State {
 	return s
 }
 
-// String describes the state, without a path of the machine.
+// String describes the state. The text contains no path of the machine.
 func (s State) String() string {
 	a := s.Approval
 	switch s.Is {

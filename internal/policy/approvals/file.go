@@ -17,14 +17,14 @@ import (
 )
 
 // Load reads the file at path. A file that does not exist has no approvals. The Book is never nil:
-// if the file cannot be read, the Book approves nothing and has the error. The error is a
-// [*jsonfile.Error] or an [*fs.PathError].
+// if the file cannot be read, the Book approves nothing, and its Err returns the error. The error
+// is a [*jsonfile.Error] or an [*fs.PathError].
 func Load(path string) (*Book, error) {
 	b, _, err := load(path)
 	return b, err
 }
 
-// load is Load that also returns the bytes of the file, or nil if the file does not exist.
+// load is like [Load]. It also returns the bytes of the file, or nil if the file does not exist.
 func load(path string) (*Book, []byte, error) {
 	data, err := edit.Read(path, maxSize)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -40,7 +40,7 @@ func load(path string) (*Book, []byte, error) {
 	return b, data, nil
 }
 
-// withoutPath returns the error without a path of the machine, so that clients may see it.
+// withoutPath returns the error without the path of the file, so that clients may see it.
 func withoutPath(err error) error {
 	if errors.Is(err, edit.ErrIrregular) {
 		return edit.ErrIrregular
@@ -51,9 +51,9 @@ func withoutPath(err error) error {
 	return err
 }
 
-// Change reads the file at path, changes its approvals, and writes it atomically. Meanwhile other
-// callers get [edit.ErrLocked]. If change fails, or the file cannot be read, nothing is written.
-// Only the owner can read a new file; an existing one keeps its permissions.
+// Change reads the file at path, changes its approvals, and writes the file atomically. Meanwhile,
+// other callers get [edit.ErrLocked]. If change fails, or the file cannot be read, nothing is
+// written. Only the owner can read a new file; an existing one keeps its permissions.
 func Change(path string, change func(*Book) error) error {
 	unlock, err := edit.Lock(edit.Named(path))
 	if err != nil {

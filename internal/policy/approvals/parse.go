@@ -21,7 +21,7 @@ const (
 // version is the only version of the file.
 const version = 1
 
-// The fields, in the order in which they are written.
+// The fields of the objects, in the order in which they are written.
 var (
 	topFields      = []string{"version", "approvals"}
 	approvalFields = []string{"set", "by", "at", "until", "reason", "files", "fields", "facts"}
@@ -105,7 +105,7 @@ func (b *Book) read(r *jsonfile.Reader, uri string, at int) {
 	b.approvals[uri] = a
 }
 
-// date reads a day or a time in UTC, and refuses other spellings than layout.
+// date reads a day or a time in UTC. It refuses a text that is not in the given layout.
 func date(r *jsonfile.Reader, field, layout, kind string) time.Time {
 	text := r.Text(field)
 	t, err := time.Parse(layout, text)

@@ -28,7 +28,7 @@ type File struct {
 type Certificate struct {
 	cert, key File
 	pair      atomic.Pointer[tls.Certificate]
-	seen      settings.Seen // state when the pair was read
+	seen      settings.Seen // the state of the files when the pair was read
 	asked     chan struct{}
 }
 
@@ -48,8 +48,8 @@ func (c *Certificate) Config() *tls.Config {
 	return &tls.Config{GetCertificate: get, MinVersion: tls.VersionTLS12}
 }
 
-// Ends returns the end of the current certificate's validity. A nil certificate returns the zero
-// time.
+// Ends returns the end of the current certificate's validity. For a nil certificate, it returns the
+// zero time.
 func (c *Certificate) Ends() time.Time {
 	if c == nil {
 		return time.Time{}
@@ -57,8 +57,8 @@ func (c *Certificate) Ends() time.Time {
 	return c.pair.Load().Leaf.NotAfter
 }
 
-// Renew makes Watch read the files immediately. Renew does not wait for that, since a disk may not
-// answer. A nil certificate does nothing.
+// Renew makes Watch read the files immediately. Renew itself does not wait, since a disk may not
+// answer. On a nil certificate, it does nothing.
 func (c *Certificate) Renew() {
 	if c == nil {
 		return

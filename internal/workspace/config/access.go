@@ -24,9 +24,10 @@ type Access struct {
 	Positions map[string]skill.Position
 }
 
-// Omits returns the key whose absence from a later file would reveal skills that this section
-// hides. An emptied or truncated file must not reveal anything. It returns "" if the later file can
-// be accepted. To drop the rules on purpose, write default: allow and rules: [].
+// Omits returns a key that a later section lacks, so that the later section would reveal skills
+// which this section hides. It returns "" if the later section can be accepted. An emptied or
+// truncated file must not reveal anything. To drop the rules on purpose, write default: allow and
+// rules: [].
 func (a Access) Omits(now Access) string {
 	switch {
 	case a.Policy == nil, a.Open && len(a.Rules) == 0: // hides nothing
@@ -106,7 +107,7 @@ func tokenKeys(at string) []key[access.Credential] {
 	return []key[access.Credential]{
 		{"hash", "text", "", "the token's SHA-256, as `knack token new` prints it", func(d *decoder, v frontmatter.Value, h *access.Credential) {
 			hash, err := skill.ParseDigest(v.Text)
-			if v.Kind != frontmatter.String || err != nil { // it may be a token, so it is not repeated
+			if v.Kind != frontmatter.String || err != nil { // the value may be a token, so the message does not repeat it
 				d.add(ruleValue, v.Position, at+".hash", "write sha256: and 64 lower-case hexadecimal digits, as 'knack token new' prints them; never the token itself", "%s.hash is not the hash of a token", at)
 				return
 			}
@@ -237,7 +238,7 @@ func (d *decoder) names(at string, v frontmatter.Value) (all []string) {
 }
 
 // nonEmptyNames decodes the names to which a rule applies. An empty list is an error, since it
-// would mean every name.
+// would apply to every name.
 func (d *decoder) nonEmptyNames(at string, v frontmatter.Value) []string {
 	d.refuseEmpty(at, v, "give a name, or leave the key out: then the rule applies to all clients")
 	return d.names(at, v)

@@ -22,7 +22,7 @@ type Check struct {
 const off skill.Severity = "off"
 
 // severities lists the values that check.rules can give a rule. The YAML parser reads off as a
-// text.
+// string.
 var severities = []string{string(off), string(skill.SeverityInfo), string(skill.SeverityWarning), string(skill.SeverityError)}
 
 var checkKeys = []key[Check]{
@@ -81,8 +81,8 @@ func (c Check) WithDefaults(base Check) Check {
 	return out
 }
 
-// Severity returns the severity of a rule's findings: the severity in this section, or else given.
-// The second result is false if the section drops the findings.
+// Severity returns the severity of a rule's findings. It is the severity in this section, or
+// otherwise given. The second result is false if the section drops the findings.
 func (c Check) Severity(rule skill.RuleID, given skill.Severity) (skill.Severity, bool) {
 	if to, ok := c.Rules[rule]; ok {
 		given = to

@@ -136,7 +136,7 @@ var lockModes = []string{LockWarn, LockEnforce, LockOff}
 
 // LockIn returns the value of the key lock in a file, even if the file has other faults. An unknown
 // value counts as [LockEnforce], since a typing error must not turn enforcement off. Without the
-// key the result is [LockWarn].
+// key, the result is [LockWarn].
 func LockIn(data []byte) string {
 	if len(data) > MaxSize {
 		return LockWarn
@@ -194,7 +194,7 @@ type key[T any] struct {
 	read                         func(d *decoder, v frontmatter.Value, into *T)
 }
 
-// decoder collects the problems.
+// decoder decodes a file and collects its problems.
 type decoder struct{ problems []skill.Problem }
 
 // maxProblems bounds the problems of one file.
@@ -234,8 +234,9 @@ func (d *decoder) fields(at string, v frontmatter.Value) []frontmatter.Field {
 	return v.Fields
 }
 
-// lacks reports whether a section has neither a key nor a misspelling of it, which is reported
-// separately. Missing keys are reported together with wrong ones, so that one run shows both.
+// lacks reports whether a section contains neither a key nor a misspelling of the key, which is
+// reported separately. Missing keys are reported together with wrong keys, so that one run shows
+// both.
 func lacks(v frontmatter.Value, key string) bool {
 	isSection := v.Kind == frontmatter.Map || v.Kind == frontmatter.Null
 	return isSection && !slices.ContainsFunc(v.Fields, func(f frontmatter.Field) bool { return f.Key == key || typo.Nearest(f.Key, []string{key}) != "" })

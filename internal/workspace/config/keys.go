@@ -36,7 +36,7 @@ func keysOf[T any](prefix string, keys []key[T]) (out []Key) {
 	return out
 }
 
-// titled adds to the title of a section that it must not be in a project's file, where that is so.
+// titled adds a note to the title of each section that must not be in a project's file.
 func titled(docs []Key) []Key {
 	for i, k := range docs {
 		for _, s := range scopes {

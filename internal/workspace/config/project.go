@@ -9,9 +9,9 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// Project is the section project: the skills that a project offers, and how. It is as trustworthy
-// as the project, which may be a clone. So its folders must be below the file's folder, and it
-// cannot remove the user's roots from lists.
+// Project is the section project. It tells which skills a project offers, and with which tools. It
+// is as trustworthy as the project, which may be a clone. So its folders must be below the file's
+// folder, and it cannot remove the user's roots from lists.
 type Project struct {
 	Below   Word   // "true" for the skills of sub-packages; zero if the file lacks the key
 	Dirs    []Word // slash-separated paths, relative to the file's folder

@@ -10,7 +10,7 @@ import (
 // Files is a set of kinds of files, by how knack finds them.
 type Files uint8
 
-// The kinds of files. A project's file that --config names is of two kinds.
+// The kinds of files. If --config names a project's file, the file has two kinds.
 const (
 	OfProject Files = 1 << iota // found in a project, which may be a clone
 	OfUser                      // the user's own
@@ -53,9 +53,9 @@ var scopes = []scope{
 	{"limits", trusted, 0, trusted, "a project's file does not say how often clients may ask: a clone could otherwise take the limits of your server away", ""},
 }
 
-// Misplaced returns a problem, with the reason, for each section and key of a file that does not
-// apply in a file of this kind. It finds them even if the file has wrong values, but not if its
-// YAML cannot be parsed.
+// Misplaced returns a problem for each section and key that has no effect in a file of this kind.
+// The problem contains the reason. Misplaced finds them even if the file has wrong values, but not
+// if its YAML cannot be parsed.
 func Misplaced(data []byte, kind Files) (problems []skill.Problem) {
 	at, out := positions(data), ""
 	for _, s := range scopes {

@@ -104,7 +104,7 @@ var httpKeys = []key[HTTP]{
 	}},
 }
 
-// parsed decodes a list of names, each of which parse must accept.
+// parsed decodes a list of names. The function parse must accept each name.
 func (d *decoder) parsed(at string, v frontmatter.Value, parse func(string) (string, bool), what, fix string) (all []string) {
 	for i, name := range d.names(at, v) {
 		if _, ok := parse(name); !ok && name != "" {
@@ -115,7 +115,7 @@ func (d *decoder) parsed(at string, v frontmatter.Value, parse func(string) (str
 	return all
 }
 
-// checkOpen reports a server that requires no tokens although some are configured.
+// checkOpen reports a file that turns tokens off and also configures tokens or a sign-in.
 func checkOpen(d *decoder, v frontmatter.Value, c Config) {
 	tokens := "http.token-file"
 	switch {
@@ -284,8 +284,8 @@ func (d *decoder) number(at string, v frontmatter.Value, least, most float64, wh
 	return n
 }
 
-// NeedRestart returns the keys that have changed since the server started with started, and that
-// take effect only after a restart.
+// NeedRestart returns the keys whose changes take effect only after a restart. started is the
+// configuration with which the server started.
 func (c Config) NeedRestart(started Config) (keys []string) {
 	for _, k := range []struct {
 		key string

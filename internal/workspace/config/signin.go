@@ -72,7 +72,7 @@ func decodeSignIn(d *decoder, v frontmatter.Value) (s SignIn) {
 	return s
 }
 
-// checkedText decodes a text that a function accepts.
+// checkedText decodes a text, and reports it if check returns an error.
 func (d *decoder) checkedText(at string, v frontmatter.Value, fix string, check func(string) error) string {
 	text, ok := d.textOK(at, v, fix)
 	if !ok {
@@ -93,5 +93,5 @@ func (s SignIn) Host() string {
 	return u.Hostname()
 }
 
-// key returns a text that changes with the section.
+// key returns a string that differs for different sections.
 func (s SignIn) key() string { return fmt.Sprintf("%q", s) }

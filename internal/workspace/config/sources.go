@@ -39,8 +39,8 @@ const (
 	DefaultOwnPoll = time.Minute
 )
 
-// Bounds of the same keys. store.keep has a minimum, since a client that began before a swap
-// continues to read the earlier release for minutes. poll has a minimum, since registries limit
+// Bounds of the same keys. store.keep has a minimum: a client may continue to read the earlier
+// release for minutes after a new one is served. poll has a minimum, since registries limit
 // requests, and a maximum, since after an hour no person still waits for a release.
 const (
 	minKeep = time.Hour

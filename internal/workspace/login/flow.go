@@ -25,11 +25,11 @@ import (
 	"github.com/knack-dev/knack/internal/base/httpfetch"
 )
 
-// Options are the parameters of [Sign].
+// Options are the inputs of [Sign].
 type Options struct {
 	Address  string // of the MCP server
 	Source   string // as the settings name it
-	ClientID string // that the provider's operator registered for knack, or ""
+	ClientID string // the id that the provider's operator registered for knack, or ""
 	Device   bool   // there is no browser on this machine
 	Fetch    *httpfetch.Fetcher
 	// Show is called with the address that a person opens in a browser, and the code to type there,
@@ -92,7 +92,7 @@ func Sign(ctx context.Context, o Options) (Login, error) {
 	return l, nil
 }
 
-// discovered is the information about its login that a server publishes.
+// discovered is the information that a server publishes about its login.
 type discovered struct {
 	resource, issuer string
 	scopes           []string
@@ -100,7 +100,8 @@ type discovered struct {
 	web              *http.Client // for the addresses that the server names
 }
 
-// discover asks the server for its provider.
+// discover finds out the provider of the server. It sends a request without a token, and reads the
+// metadata that the answer names.
 func (o Options) discover(ctx context.Context) (discovered, error) {
 	fail := func(message, fix string) (discovered, error) { return discovered{}, &Error{message, fix} }
 	server, err := o.Fetch.For(o.Address)
@@ -182,7 +183,7 @@ func (f *flow) context(ctx context.Context) context.Context {
 	return context.WithValue(ctx, oauth2.HTTPClient, f.provider.client())
 }
 
-// register registers knack at the provider, unless the settings have an id.
+// register registers knack at the provider, unless the settings contain a client id.
 func (f *flow) register(ctx context.Context, redirect string, grants ...string) error {
 	if f.config.ClientID != "" {
 		return nil
@@ -282,8 +283,8 @@ func (f *flow) device(ctx context.Context) (*oauth2.Token, error) {
 	return t, nil
 }
 
-// deviceEndpoint returns the endpoint of RFC 8628, which the SDK's metadata type lacks,
-// or "".
+// deviceEndpoint returns the provider's endpoint for logins on another machine (RFC 8628), or "".
+// The metadata type of the SDK does not have it.
 func (f *flow) deviceEndpoint(ctx context.Context) string {
 	at, err := url.Parse(f.meta.Issuer)
 	if err != nil {
@@ -318,7 +319,7 @@ func (f *flow) deviceEndpoint(ctx context.Context) string {
 	return ""
 }
 
-// refused returns the error of a request for a token or a code.
+// refused returns the error to report for a failed request for a token or a code.
 func (f *flow) refused(err error) error {
 	if down := f.provider.down(); down != nil {
 		return down

@@ -25,7 +25,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/reference"
 )
 
-// Login is a login at the provider of a source, in the form in which it is stored.
+// Login is a login at the provider of a source. It is stored in this form.
 type Login struct {
 	Source       string           `json:"source"` // as reference.Normal writes it
 	Issuer       string           `json:"issuer"`
@@ -94,13 +94,13 @@ func (s Store) Remove(name string) (bool, error) {
 	return err == nil, err
 }
 
-// early is how long before its expiry a token is renewed.
+// early is the time before the expiry of a token at which the token is renewed.
 const early = 30 * time.Second
 
 // errEnded reports that the provider no longer renews a login.
 var errEnded = errors.New("the login has ended")
 
-// ends are the error codes of RFC 6749 for a login that the provider no longer renews.
+// ends lists the error codes of RFC 6749 for a login that the provider no longer renews.
 var ends = []string{"invalid_grant", "invalid_client", "unauthorized_client"}
 
 // Token returns the access token for a source, and renews it if it is about to expire. It returns
@@ -167,7 +167,7 @@ func (l *Login) valid() bool {
 	return l.AccessToken != "" && (l.Expiry.IsZero() || time.Until(l.Expiry) > early)
 }
 
-// take takes over the tokens of an answer.
+// take copies the tokens of an answer into the login.
 func (l *Login) take(t *oauth2.Token) {
 	l.AccessToken, l.Expiry = t.AccessToken, t.Expiry.UTC()
 	if t.RefreshToken != "" {

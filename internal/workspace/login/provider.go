@@ -10,8 +10,7 @@ import (
 )
 
 // provider sends requests to a provider, one after the other, and records the last status or error.
-// The errors of the libraries do not distinguish a provider that refuses from one that does not
-// answer.
+// The errors of the libraries do not tell whether a provider refuses or does not answer.
 type provider struct {
 	issuer string
 	next   *http.Client
@@ -35,8 +34,8 @@ func (p *provider) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// down returns an error if the provider cannot be reached, or answers that it is not available now.
-// It returns nil otherwise.
+// down returns an error if the last request did not reach the provider, or if the provider answered
+// that it is not available. It returns nil otherwise.
 func (p *provider) down() error {
 	name := "the provider " + display.Echo(p.issuer)
 	switch {

@@ -1,5 +1,5 @@
-// Package origins connects this process with the origins of skills. It has a reader for each kind
-// of source, and opens the store of fetched releases.
+// Package origins makes the readers for the sources from which skills are fetched, one reader for
+// each kind of source. It also opens the store of fetched releases.
 package origins
 
 import (
@@ -33,9 +33,9 @@ type Options struct {
 	Offline  bool
 	Warn     func(text string)  // called from any goroutine
 	Fetch    *httpfetch.Fetcher // of the command
-	Login    string             // follows the message of a server that refuses access, or ""
-	// Typed are the addresses of the MCP servers that a person typed. No other server, such as one
-	// in the lock of a clone, gets the token of [Token].
+	Login    string             // appended to the message about a server that refuses access, or ""
+	// Typed are the addresses of the MCP servers that a person typed. Only these servers get the
+	// token of [Token]. Another server may come from the lock of a clone.
 	Typed []string
 }
 

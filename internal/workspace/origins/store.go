@@ -12,8 +12,8 @@ import (
 
 var errNoStore = errors.New("the home folder is not known, so there is no place for the store")
 
-// OpenStore opens the store of releases that servers and knack pull use. A trusted file names its
-// folder; the default is the user's cache. shown formats paths for messages.
+// OpenStore opens the store of releases for servers and knack pull. A trusted file names the folder
+// of the store; the default is the user's cache. shown formats paths for messages.
 func OpenStore(env *console.Env, files *settings.Finder, shown func(string) string) (*store.Store, error) {
 	file, err := files.Trusted()
 	if err != nil {

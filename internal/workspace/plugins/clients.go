@@ -14,11 +14,12 @@ import (
 	"github.com/knack-dev/knack/internal/base/semver"
 )
 
-// The scopes of a plugin of Claude Code, by precedence.
+// The scopes of a plugin of Claude Code. A later scope has precedence over an earlier one.
 var scopes = []string{"user", "project", "local"}
 
-// claude reads installed_plugins.json. The settings of the user, the settings of the project and
-// the user's settings for the project enable plugins; the last file that mentions a plugin decides.
+// claude reads installed_plugins.json. Three files enable plugins: the user's settings, the
+// project's settings, and the user's settings for the project. The last of these files that
+// mentions a plugin decides.
 func (f *finder) claude() {
 	installed := table(f.values(f.below("plugins/installed_plugins.json")), "plugins")
 	user := table(f.values(f.below("settings.json")), "enabledPlugins")
@@ -79,9 +80,9 @@ func (f *finder) claude() {
 	f.orphans(func(id, at string) bool { return used[at] })
 }
 
-// installedIn returns the entry of a plugin that applies in a project, or nil. An entry for the
-// user in the project has precedence over an entry for the project, and that over an entry for the
-// user. Of several with the same scope, the entry that was updated last applies.
+// installedIn returns the entry of a plugin that applies in a project, or nil. Of several entries,
+// the one with the highest scope applies; see [scopes]. Of several with the same scope, the one
+// that was updated last applies.
 func installedIn(all []any, project string) (entry object) {
 	rank := func(e object) int { return slices.Index(scopes, cmp.Or(text(e, "scope"), "user")) }
 	for _, x := range all {
@@ -97,7 +98,7 @@ func installedIn(all []any, project string) (entry object) {
 	return entry
 }
 
-// codex reads config.toml. The cache has the plugins, with a folder for each version.
+// codex reads config.toml. The plugins are in the cache, with a folder for each version.
 func (f *finder) codex() {
 	file := f.below("config.toml")
 	config := f.values(file)
@@ -175,8 +176,8 @@ func (f *finder) enabledByRules(rules []string) bool {
 	})
 }
 
-// copilot reads config.json, which lists the copied plugins and whether each is enabled.
-// settings.json overrides that for plugins of a marketplace, and enables the plugins of
+// copilot reads config.json, which lists the copied plugins and whether each is enabled. For a
+// plugin of a marketplace, settings.json has precedence. It also enables the plugins of
 // marketplaces that are folders. Files of a project have no effect.
 func (f *finder) copilot() {
 	file := f.below("settings.json")
@@ -215,7 +216,8 @@ func (f *finder) copilot() {
 	f.orphans(func(_, at string) bool { return used[at] })
 }
 
-// cursor lists the plugins in Cursor's folders. No file is known that records which are enabled.
+// cursor lists the plugins in Cursor's folders. Whether a plugin is enabled is unknown: no file is
+// known to record it.
 func (f *finder) cursor() {
 	if !f.All {
 		return
@@ -231,7 +233,7 @@ func (f *finder) unknown(id, at string) {
 	f.add(Plugin{ID: id, Name: plugin, State: Unknown, Dir: at, Reason: "nothing in Cursor's files says whether it is enabled", Fix: "to serve its skills, name its folder with --dir"})
 }
 
-// orphans records the versions in the client's cache that are not installed.
+// orphans records the plugins in the client's cache that are not installed.
 func (f *finder) orphans(installed func(id, at string) bool) {
 	if !f.All {
 		return
@@ -244,7 +246,7 @@ func (f *finder) orphans(installed func(id, at string) bool) {
 	})
 }
 
-// versions calls do for each version in a cache.
+// versions calls do for each version of each plugin in a cache.
 func (f *finder) versions(cache string, do func(id, at string)) {
 	for _, marketplace := range f.names(cache) {
 		for _, plugin := range f.names(filepath.Join(cache, marketplace)) {

@@ -126,7 +126,7 @@ func (f *finder) names(at string) (out []string) {
 	return out
 }
 
-// data returns the bytes of a file, or nil if the file does not exist.
+// data returns the bytes of a file. It returns nil if the file does not exist.
 func (f *finder) data(at string) ([]byte, error) {
 	if !f.exists(at) {
 		return nil, nil
@@ -154,7 +154,7 @@ func (f *finder) read(at string) (object, error) {
 	return clientconfig.Values(at, data)
 }
 
-// values is [finder.read] for a file of the client or of a project. It reports an error as a fault.
+// values is like [finder.read], but reports an error as a fault.
 func (f *finder) values(at string) object {
 	values, err := f.read(at)
 	if err != nil {
@@ -192,8 +192,7 @@ func (f *finder) damaged(id, format string, args ...any) {
 }
 
 // load records an installed plugin. place is the plugin's folder, which must be inside within.
-// entry is the plugin's entry in a marketplace, which can name further folders with skills; it may
-// be nil.
+// entry is the plugin's entry in a marketplace, or nil. It can name further folders with skills.
 func (f *finder) load(id string, enabled bool, by string, place, within string, entry *plugin.Offer) {
 	name, _, ok := split(id)
 	p := Plugin{ID: id, Name: name, Within: within}
@@ -230,7 +229,7 @@ func (f *finder) load(id string, enabled bool, by string, place, within string, 
 	f.add(p)
 }
 
-// places returns the places in which a client looks for the skills of a plugin. notes name the
+// places returns the folders in which a client looks for the skills of a plugin. notes describe the
 // parts that are not served.
 func (f *finder) places(at string, entry *plugin.Offer) (places []dir.Place, notes []string, err error) {
 	manifest := &plugin.Manifest{}
@@ -350,7 +349,7 @@ type market struct {
 	err     error
 }
 
-// market returns a marketplace, which it reads once.
+// market returns the marketplace in a folder. Each marketplace is read only once.
 func (f *finder) market(at string) market {
 	if m, ok := f.markets[at]; ok {
 		return m

@@ -24,7 +24,7 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// State is how a client treats a plugin.
+// State tells how a client treats a plugin.
 type State string
 
 // The states. Only the skills of an enabled plugin are served.
@@ -32,7 +32,7 @@ const (
 	Enabled  State = "enabled"
 	Disabled State = "disabled"
 	Damaged  State = "damaged"       // its client cannot load it, or knack cannot read it
-	Orphaned State = "orphaned"      // it is in the cache of its client, and not installed
+	Orphaned State = "orphaned"      // it is in the cache of its client, but not installed
 	Unknown  State = "state unknown" // nothing says whether its client loads it
 	Late     State = "late"          // the disk with the files of its client does not answer
 )
@@ -48,7 +48,7 @@ type Plugin struct {
 
 	Dir    string      // its folder
 	Within string      // the folder that must contain Dir
-	Places []dir.Place // where it has skills
+	Places []dir.Place // the folders with its skills
 	Label  string      // the label of its root, if it is enabled
 }
 
@@ -65,7 +65,8 @@ type Options struct {
 	Shown func(path string) string
 }
 
-// Found holds the plugins of all clients, in the order of the clients, and then by ID.
+// Found is the result of [Find]: the plugins of all clients, in the order of the clients, and then
+// by ID.
 type Found struct {
 	Plugins []Plugin
 	// Answered is closed when every client was read. It is nil if all of them answered in time.
@@ -79,8 +80,8 @@ type client struct {
 	agent string // its id in the table of agents
 	label string // before "-plugin-"
 	home  string // a place of the table of agents
-	// known is a file or folder below home. If it does not exist, the client has no plugins. Of
-	// several, separated by semicolons, one is enough.
+	// known is a file or folder below home that exists if the client has plugins. If there are
+	// several, separated by semicolons, one of them is enough.
 	known string
 	cache string // the folder below home in which plugins are
 	find  func(*finder)
@@ -91,8 +92,8 @@ type client struct {
 	install   string // the command that installs it again, given its ID
 }
 
-// skills describes the folders of a plugin in which a client looks for skills. The default is
-// "skills".
+// skills describes the folders of a plugin in which a client looks for skills. The default folder
+// is "skills".
 type skills struct {
 	named   bool // the folders that the manifest names replace the default
 	add     bool // the folders that the manifest names are added to the default
@@ -230,7 +231,7 @@ func beyond(p Plugin) Plugin {
 }
 
 // Folders returns the folders to watch for changes of the plugins. For a missing file or folder, it
-// has the nearest folder above that exists.
+// returns the nearest existing folder above.
 func (f *Found) Folders() []string {
 	seen := map[string]bool{}
 	for at, s := range f.stamps {
@@ -248,7 +249,7 @@ func (f *Found) Folders() []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// Changed reports whether one of the files that were read has changed, or has come or gone.
+// Changed reports whether one of the files has changed, has been created or has been removed.
 func (f *Found) Changed() bool {
 	if f == nil {
 		return true
@@ -276,12 +277,12 @@ func stampOf(path string) (stamp, error) {
 	return stamp{info.Size(), info.ModTime(), info.IsDir()}, nil
 }
 
-// name is a name that a path may be made of.
+// name matches a plugin or marketplace name that is safe as a part of a path.
 var name = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}$`)
 })
 
-// split splits the ID of a plugin.
+// split splits the ID of a plugin at its last "@". ok is false unless its parts are valid names.
 func split(id string) (plugin, marketplace string, ok bool) {
 	plugin, marketplace = id, ""
 	if i := strings.LastIndexByte(id, '@'); i > 0 {

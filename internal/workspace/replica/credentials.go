@@ -20,18 +20,19 @@ import (
 // maxTokenFile bounds a file with a token, in bytes.
 const maxTokenFile = 64 << 10
 
-// credentials are the headers that are sent to the origin of a source, and the messages about them.
+// credentials are the headers to send to the origin of a source, with the messages about them.
 type credentials struct {
 	headers func(context.Context) (http.Header, error) // read again for each request
 	lacks   func() error                               // returns a [*tokenError] if a token or variable is missing
-	hint    string                                     // follows the message of a refused access
+	hint    string                                     // appended to the message about a refused access
 }
 
-// NoLogin ends the message of a source that refuses access and has no credentials, since no file
-// configures it.
+// NoLogin is appended to the message about a source that refuses access if no file configures the
+// source.
 const NoLogin = ": name it under sources in a knack.yaml, with token-env or token-file"
 
-// credentials returns the credentials of a source. Its functions add the secret values to sent.
+// credentials returns the credentials of a source. The functions of the result add each secret
+// value to sent.
 func (o Options) credentials(s config.Source, ref origin.Ref, sent *secrets) credentials {
 	key := "of the source " + s.Name.Text + " in " + o.File.Shown
 	c := s.Credentials
@@ -96,7 +97,8 @@ func (o Options) credentials(s config.Source, ref origin.Ref, sent *secrets) cre
 	return credentials{headers, func() error { _, err := named(); return err }, hint}
 }
 
-// Named is a source that a configuration file names, for a command that reads it as a server would.
+// Named is a source that a configuration file names. Commands use it to read the source as a server
+// would.
 type Named struct {
 	Ref   origin.Ref
 	Fetch httpfetch.Options        // with the credentials of the source
@@ -125,21 +127,22 @@ func Logins(files *settings.Finder) login.Store {
 	return login.Store{Dir: filepath.Join(filepath.Dir(files.UserFile()), "logins")}
 }
 
-// tokenError is the reason that there are no credentials to send.
+// tokenError is the reason why there are no credentials to send.
 type tokenError struct{ what, fix string }
 
 func (e *tokenError) Error() string        { return e.what + ": " + e.fix }
 func (e *tokenError) Is(target error) bool { return target == httpfetch.ErrAccess }
 
-// secrets are the secret values that were sent to a source, since its server may repeat them in its
-// answers. Several are recorded, since a token may change before an answer ends.
+// secrets contains the secret values that were sent to a source. They are removed from messages,
+// since a server may repeat them in its answers. Several values are recorded, since a token may
+// change before an answer ends.
 type secrets struct {
 	mu   sync.Mutex
 	sent []string
 }
 
-// maxSecrets bounds the remembered values, and leastPart is the shortest part of a value that is
-// removed from a text, which may be cut anywhere.
+// maxSecrets bounds the remembered values. leastPart is the shortest beginning of a value that is
+// removed from a text: a text may be cut within a value.
 const (
 	maxSecrets = 16
 	leastPart  = 8 // bytes
@@ -154,7 +157,7 @@ func (s *secrets) add(value string) {
 	s.sent = append(s.sent[max(0, len(s.sent)-maxSecrets+1):], value)
 }
 
-// hide replaces the secrets in a text, including a secret of which only the beginning is left.
+// hide replaces the secrets in a text, even if the text contains only the beginning of a secret.
 func (s *secrets) hide(text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,8 +11,9 @@ import (
 )
 
 // The pauses before an attempt to listen to a source, each extended at random by up to 10 %.
-// firstPause follows the start, when a client waits for its first answers. listenPause follows the
-// end of a stream. silentPause is for a source that does not report changes.
+// firstPause is the pause after the start, when a client waits for its first answers. listenPause
+// is the pause after the end of a stream. silentPause applies to a source that does not report
+// changes.
 const (
 	firstPause  = time.Second
 	listenPause = time.Minute
@@ -25,7 +26,7 @@ type listener interface {
 }
 
 // listen calls changed each time a source reports a change, until the context ends. Polling finds
-// the changes that it misses.
+// the changes that listen misses.
 func listen(ctx context.Context, p *pull.Puller, ref origin.Ref, changed func()) {
 	o, err := p.Origins(ref.Kind)
 	if err != nil {

@@ -36,11 +36,11 @@ const Label = "source"
 // Options are a server's settings about its sources.
 type Options struct {
 	Env    console.Env
-	Files  *settings.Finder // they name the store and whom to trust
-	File   *settings.File   // it names the sources; nil with a flag
-	Own    bool             // they come after the well-known folders, and no list waits for them
+	Files  *settings.Finder // name the store and the trusted keys
+	File   *settings.File   // names the sources; nil if a flag names the source
+	Own    bool             // the sources come after the well-known folders, and no list waits for them
 	Flag   string           // --source, or "": the sources come from the file
-	Prefix bool             // there are other roots than the flag's
+	Prefix bool             // there are other roots besides the source of the flag
 	// Excluded returns the setting that removes a root from all lists, or "".
 	Excluded func(r skill.Root) string
 	Log      *slog.Logger
@@ -53,7 +53,7 @@ type Replica struct {
 	sources []*release.Source
 	listen  []func(ctx context.Context) // each listens to one source, until the context ends
 	store   *store.Store
-	lacks   []func() error       // for each source, why its credentials cannot be sent
+	lacks   []func() error       // for each source, a function that returns why its credentials cannot be sent
 	servers []*httpfetch.Fetcher // one for each source, since their credentials differ
 	end     context.CancelFunc
 	ended   sync.WaitGroup
@@ -79,7 +79,7 @@ func Open(o Options) (*Replica, error) {
 		return nil, err
 	}
 	env := o.Env
-	env.StdinTerminal, env.StderrTerminal = false, false // a server asks no person for a password
+	env.StdinTerminal, env.StderrTerminal = false, false // a server cannot ask a person for a password
 	r := &Replica{store: shelf}
 	host, _ := os.Hostname()
 	var given config.Config
@@ -163,8 +163,8 @@ func (o Options) sources() (all []follow.Source, err error) {
 	return all, nil
 }
 
-// root returns the root of a source. A source from a file has its label in its URIs, as a root
-// from a file has.
+// root returns the root of a source. If a file names the source, the URIs of its skills begin with
+// its label, as for a root that a file names.
 func (o Options) root(name string) skill.Root {
 	r := skill.Root{Label: name, Prefix: name, Scope: skill.ScopeProject, Remote: true}
 	if o.Own {
@@ -240,7 +240,7 @@ func (r *Replica) Status() []follow.Status {
 	return r.group.Status()
 }
 
-// Waits returns a function for [mcpserver.HTTPOptions]. That function returns the first source for
+// Waits returns a function for [mcpserver.HTTPOptions]. The function returns the first source for
 // which the server still waits, and the reason in one line. The server waits until the first
 // attempt to fetch a source has ended, and then until the source's skills are read.
 func (r *Replica) Waits(c *catalog.Catalog) func() (name, why string) {

@@ -8,11 +8,11 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/store"
 )
 
-// lacking is the error of a source of which no server has fetched anything yet.
+// lacking is the error of a source from which no server has fetched a release yet.
 const lacking = "nothing of it is here yet"
 
 // Of returns the stored state of a source, and its served release, without a request. source is the
-// name that [store.Store.Head] takes. Without a release, the state has an error in words.
+// name for [store.Store.Head]. Without a release, the state contains an error for people.
 func Of(shelf *store.Store, source string) (doctor.Followed, store.Release) {
 	state := doctor.Followed{From: source}
 	h, err := shelf.Head(source)

@@ -32,7 +32,7 @@ func (s *Finder) Accept(all []admission.Accept) (shown string, lines []int, err 
 	}
 	shown = s.env.Shown(path)
 	data, added := old, 0
-	for _, a := range slices.Backward(all) { // each becomes the first entry
+	for _, a := range slices.Backward(all) { // each new entry becomes the first one
 		if slices.ContainsFunc(known, func(k admission.Accept) bool {
 			return k.Rule == a.Rule && k.Set == a.Set && k.Skill.String() == a.Skill.String() && k.Until.Equal(a.Until)
 		}) {

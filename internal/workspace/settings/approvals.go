@@ -12,7 +12,8 @@ import (
 )
 
 // Approvals returns the path of the file of approvals. The file of --config or the user's own file
-// names it; by default it is beside the user's file. It is "" if the system has no place for it.
+// names this path. By default, the file of approvals is beside the user's file. The result is "" if
+// the system has no place for the user's file.
 func (s *Finder) Approvals() (string, error) {
 	f, err := s.Trusted()
 	switch user := s.UserFile(); {
@@ -31,7 +32,7 @@ func (f *File) approvals() string {
 	return f.Resolve(cmp.Or(f.Config.Approvals.Text, approvals.Name))
 }
 
-// UnusableApprovals returns a warning about an unreadable file of approvals, which approves
+// UnusableApprovals returns a warning if the file of approvals cannot be read. Such a file approves
 // nothing.
 func (f *File) UnusableApprovals() []string {
 	_, err := approvals.Load(f.approvals())

@@ -53,7 +53,7 @@ func Check(ctx context.Context, c *catalog.Catalog, file string, given config.Ac
 		}
 	}
 	for _, a := range given.Policy.Astray(known) {
-		if a.Label == "" || a.Denies && named { // otherwise the policy also hides the skills that it would deny without the label
+		if a.Label == "" || a.Denies && named { // otherwise the policy also denies the skills that the pattern would match without the label
 			message, fix := astrayWords(a, slices.Concat(labels, more))
 			return UsageError(fix, "%s:%s: %s", file, given.Positions[a.Pattern.String()], message)
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
-// UnusableHomes describes the environment variables that should move the home of a client but
-// cannot.
+// UnusableHomes returns a warning for each environment variable that is set to move the home of a
+// client but cannot.
 func UnusableHomes(env *console.Env, getenv func(string) string) (out []string) {
 	if getenv == nil {
 		return nil

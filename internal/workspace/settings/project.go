@@ -17,10 +17,10 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// Projects has the files of the open projects, for their section project.
+// Projects contains the files of the open projects. Only their section project is used.
 type Projects struct {
-	// Unusable lists the reasons why files are not used. They only cause warnings, since an agent
-	// without skills would be worse.
+	// Unusable lists the reasons why files are not used. Such a file only causes a warning, since
+	// an agent without skills would be worse.
 	Unusable []error
 	// Unread warns of files that look like settings but are not read; see [Finder.Unread].
 	Unread []string
@@ -52,8 +52,8 @@ func (s *Finder) Projects(folders []string) Projects {
 	return p
 }
 
-// Roots returns the roots that the files name and that are not in known. They come after the
-// well-known roots, so that a clone changes the URI and the name of no other skill.
+// Roots returns the roots that the files name and that are not in known. These roots come after the
+// well-known roots, so that a clone cannot change the URI or the name of another skill.
 func (p Projects) Roots(known []skill.Root) (roots []skill.Root) {
 	n := 0
 	for _, f := range p.files {
@@ -87,8 +87,8 @@ func (p Projects) Below(folder string, flag bool, known []skill.Root) (roots []s
 	return roots, whole
 }
 
-// Source makes the source of a root. A root from these files must stay within its project, since
-// the next pull can bring a link.
+// Source makes the source of a root. A root from these files must stay within its project, even if
+// the next pull brings a link.
 func (p Projects) Source(o dir.Options) catalog.Source {
 	o.Within, o.NoLinks = p.tops[o.Root.Label]
 	return dir.New(o)

@@ -88,8 +88,8 @@ func RealOf(folder string) string {
 	return realpath.Ask(folder, folder, func() string { return realpath.Of(folder) })
 }
 
-// overlaps returns the index of the first other folder that equals, contains or is in a folder, and
-// the relation in words. The index is -1 without such a folder.
+// overlaps returns the index of the first of the others that equals, contains or is in the folder.
+// how is the relation in words. The index is -1 if there is none.
 func overlaps(folder string, others []string) (index int, how string) {
 	for i, other := range others {
 		in, around := realpath.Within(other, folder), realpath.Within(folder, other)
@@ -111,8 +111,8 @@ func overlaps(folder string, others []string) (index int, how string) {
 // ownLabel matches the labels that knack gives roots by number.
 var ownLabel = lazyregexp.New(`^(dir|env|project)-[0-9]+$`)
 
-// isOwn reports whether a label belongs to one of knack's own roots, or begins the URI of a
-// built-in skill.
+// isOwn reports whether a label is reserved: one of knack's own roots has it, or the URI of a
+// built-in skill begins with it.
 func isOwn(label string) bool {
 	return label == builtin.Label || ownLabel().MatchString(label) || slices.Contains(agents.Labels(), agents.WithoutNumber(label)) || slices.Contains(builtinNames(), label)
 }
@@ -151,7 +151,7 @@ func problemsOfRoots(c config.Config) (problems []skill.Problem) {
 	}
 	for _, a := range c.Access.Policy.Astray(append(LabelsOf(c), builtinNames()...)) {
 		if !a.Denies && a.Label != "" {
-			continue // the rule shows nothing, see [File.UnknownLabels]
+			continue // this rule only shows nothing; see [File.UnknownLabels]
 		}
 		message, fix := astrayWords(a, LabelsOf(c))
 		problems = append(problems, skill.Problem{Rule: "config-value", Position: c.Access.Positions[a.Pattern.String()], Field: "access.rules", Message: message, Fix: fix})
@@ -168,7 +168,7 @@ func (f *File) UnknownLabels() (warnings []string) {
 	}
 	for _, a := range c.Access.Policy.Astray(append(LabelsOf(c), builtinNames()...)) {
 		if a.Denies || a.Label == "" {
-			continue // a problem already
+			continue // problemsOfRoots reports it
 		}
 		message, fix := astrayWords(a, LabelsOf(c))
 		warnings = append(warnings, "line "+fmt.Sprint(c.Access.Positions[a.Pattern.String()].Line)+": "+message+": "+fix)
@@ -203,7 +203,7 @@ func LabelsOf(c config.Config) (labels []string) {
 	return labels
 }
 
-// Moves returns an error if a running server must not apply another version of a file. The server
+// Moves returns an error if a running server must not apply a new version of a file. The server
 // continues to serve the roots of served, or other roots if served is nil or names no roots.
 // sameRules reports whether both have the same access rules.
 func Moves(served, now *File, sameRules bool) error {

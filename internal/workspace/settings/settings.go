@@ -1,5 +1,5 @@
-// Package settings finds and reads knack.yaml: the user's file, and a project's file, which is as
-// trustworthy as the project. It also derives the roots from these files.
+// Package settings finds and reads the files knack.yaml of the user and of a project. A project's
+// file is as trustworthy as the project. The package also derives the roots from these files.
 package settings
 
 import (
@@ -147,8 +147,8 @@ func (s *Finder) Unread(folder string) (warnings []string) {
 	return warnings
 }
 
-// Beside returns the first fault of the file of the project that contains a folder, or nil. An
-// operator must not mistake settings without effect for settings in effect.
+// Beside returns the first fault of the file of the project that contains a folder, or nil. Without
+// this error, an operator could believe that faulty settings are in effect.
 func (s *Finder) Beside(folder string) error {
 	f, err := s.project(folder)
 	if err == nil {
@@ -179,7 +179,7 @@ func (s *Finder) Trusted() (*File, error) {
 	return f, nil
 }
 
-// isMissing reports whether a file, or a folder on the way to it, is not there.
+// isMissing reports whether an error means that a file, or a folder above it, does not exist.
 func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
@@ -258,7 +258,7 @@ func (s *Finder) load(file, shown string, read func(string) ([]byte, error), kin
 type Error struct {
 	Err   error
 	Hint  string
-	Usage bool // the settings are wrong; otherwise something that they name cannot be used
+	Usage bool // the settings are wrong; if false, a file or folder that they name cannot be used
 }
 
 // Error implements error.
@@ -277,7 +277,8 @@ func RunError(hint, format string, args ...any) error {
 	return &Error{fmt.Errorf(format, args...), hint, false}
 }
 
-// readError words the reason that a file cannot be read, and unwraps to the original error.
+// readError is an error whose text is the reason why a file cannot be read. It unwraps to the
+// original error.
 type readError struct{ err error }
 
 func (e readError) Error() string { return ReasonOf(e.err) }
@@ -372,8 +373,8 @@ func refusedFor(f *File, problems []skill.Problem) error {
 	return &Error{fmt.Errorf("%s:%s: %s", f.Shown, p.Position, p.Message), hint, true}
 }
 
-// HintOf returns the hint for an unreadable file that the user named. other is the hint if the file
-// exists.
+// HintOf returns the hint for an unreadable file that the user named. other is the hint for an
+// error without a hint of its own.
 func HintOf(err error, other string) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -386,7 +387,7 @@ func HintOf(err error, other string) string {
 	return other
 }
 
-// ReasonOf words an error about a file that the user named.
+// ReasonOf returns the reason in words for an error about a file that the user named.
 func ReasonOf(err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return "there is no such file"

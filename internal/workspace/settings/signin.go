@@ -14,8 +14,8 @@ import (
 const maxSecret = 4096
 
 // SignIn returns the provider of the section sign-in, or nil without the section. It reads the file
-// of the client's secret once, so that a wrong path is found at the start; each sign-in reads it
-// again. path resolves a path of the configuration.
+// of the client's secret once, so that a wrong path is found at the start. Each sign-in reads the
+// file again. path resolves a path of the configuration.
 func SignIn(c config.SignIn, path func(string) string, log *slog.Logger) (*openid.Provider, error) {
 	if c.Issuer == "" {
 		return nil, nil

@@ -9,11 +9,11 @@ import (
 // WatchInterval is the interval at which a server checks its settings files for changes.
 const WatchInterval = time.Second
 
-// Seen is the state of files by their stamps. A missing file is nil.
+// Seen is the state of several files. The entry of a missing file is nil.
 type Seen []os.FileInfo
 
-// Look returns the present state of files. It follows links, which may have been replaced. It opens
-// no file, since an audit of the machine may log each open of a key.
+// Look returns the present state of files. It follows links, since a link may have been replaced.
+// It opens no file, since an audit of the machine may log each open of a key.
 func Look(files ...string) Seen {
 	now := make(Seen, len(files))
 	for i, file := range files {
@@ -45,9 +45,9 @@ func (s Seen) Same(now Seen) bool {
 // patience is the number of intervals for which [Watch] waits for a file that keeps changing.
 const patience = 5
 
-// Watch calls changed after each change of a file since it was seen, until the context ends. It
-// waits until the file stays the same for an interval, so that the file is complete, but not longer
-// than [patience] intervals.
+// Watch calls changed after each change of a file, until the context ends. seen is the state before
+// the first change. Watch waits until the file stays the same for an interval, so that the file is
+// complete, but not longer than [patience] intervals.
 func Watch(ctx context.Context, file string, seen Seen, changed func()) {
 	tick := time.NewTicker(WatchInterval)
 	defer tick.Stop()

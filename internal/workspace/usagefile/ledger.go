@@ -49,7 +49,7 @@ type Ledger struct {
 
 	unlock  func()            // nil until the file is locked
 	read    bool              // the file was restored, or did not exist
-	written [sha256.Size]byte // hash of the file's content when last read or written
+	written [sha256.Size]byte // hash of the file's content when it was last read or written
 	there   bool              // the file existed then
 	trouble string            // the last reason logged
 
@@ -193,8 +193,8 @@ func (l *Ledger) begin() error {
 }
 
 // hasCounts reports whether data is a file of counts, or its remains after a crash: its beginning,
-// or zeros. Any other file is named in usage.file by mistake, such as the settings, a key or the
-// audit log.
+// or zeros. Any other file, such as the settings, a key or the audit log, is named in usage.file by
+// mistake.
 func hasCounts(data []byte) bool {
 	begin := []byte(`{"version":`)
 	data = bytes.TrimSpace(data)

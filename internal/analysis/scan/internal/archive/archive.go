@@ -20,9 +20,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// The limits of unpacking count the bytes that are unpacked, not the sizes in headers.
+// The limits of unpacking. They count the bytes that are unpacked, not the sizes in headers.
 const (
-	// leastEntry is the number of bytes that an entry costs at least. It bounds the number of
+	// leastEntry is the smallest number of bytes that an entry is charged. It bounds the number of
 	// entries.
 	leastEntry = 1 << 10
 	maxNesting = 3
@@ -110,7 +110,8 @@ func Format(data []byte) string {
 	return ""
 }
 
-// formats lists the magic numbers of archives (the file program's magic/Magdir/archive and compress).
+// formats lists the magic numbers of archives. Source: magic/Magdir/archive and compress of the
+// program file.
 var formats = []struct {
 	at            int
 	magic, format string
@@ -145,9 +146,9 @@ func entryPath(archive, entry string) (string, error) {
 func (b *Budget) spend(n int) { b.unpacked += int64(max(n, leastEntry)) }
 
 // unpack reads the unpacked form of packed bytes, up to a limit. size is the declared number of
-// bytes. The size of the outer archive also bounds the bytes of a nested one. If more bytes follow,
-// unpack returns an error with the bytes read. It returns only the error if they exceed the allowed
-// ratio to the packed bytes.
+// bytes. The size of the outer archive also bounds the bytes of a nested archive. If there are more
+// bytes than the limit, unpack returns an error with the bytes that it has read. If the bytes
+// exceed the allowed ratio to the packed bytes, it returns only the error.
 func (b *Budget) unpack(in io.Reader, packed, size, limit int) ([]byte, error) {
 	swells := max(freeRatio, maxRatio*min(packed, b.top))
 	left := int(max(bound.Unpacked-b.unpacked, 0))
@@ -170,8 +171,8 @@ func (b *Budget) unpack(in io.Reader, packed, size, limit int) ([]byte, error) {
 	return data[:most], errTooMuch
 }
 
-// readAll reads all of in, which has about size bytes. Its buffer grows in small steps, since
-// memory is bounded.
+// readAll reads all bytes of in, about size of them. Its buffer grows in small steps, since memory
+// is bounded.
 func readAll(in io.Reader, size int) ([]byte, error) {
 	data := make([]byte, 0, size+bytes.MinRead)
 	for {
@@ -280,7 +281,7 @@ func walkTar(data []byte, visit func(*tar.Header, io.Reader) error) error {
 }
 
 // leads reports whether a link leads out of its archive. Links that stay in the archive are common:
-// the source archives of many projects have some.
+// the source archives of many projects contain them.
 func leads(from, to string) bool {
 	to = strings.ReplaceAll(to, "\\", "/")
 	at := path.Join(path.Dir(from), to)

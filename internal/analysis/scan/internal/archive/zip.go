@@ -15,9 +15,9 @@ import (
 )
 
 // The structures of a zip (APPNOTE.TXT 6.3, section 4.3): their signatures, and their lengths
-// without the variable parts. A zip lists its files twice. The standard library's reader trusts one
-// of the lists, and knack's own reader for transport refuses files that honest programs write. This
-// reader compares both lists.
+// without the variable parts. A zip lists its files twice. This reader compares both lists. The
+// reader of the standard library trusts one of them. Knack's reader for transport refuses files
+// that honest programs write.
 const (
 	sigLocal, lenLocal     = "PK\x03\x04", 30
 	sigCentral, lenCentral = "PK\x01\x02", 46
@@ -86,7 +86,7 @@ func (r reader) zip(name string, data []byte, depth int) error {
 // swells reports whether size is too large for an entry of the given packed size.
 func swells(size, packed uint64) bool { return size > freeRatio && size/maxRatio > packed }
 
-// zipEntry visits one file of a zip. An error ends the reading of the archive.
+// zipEntry visits one file of a zip. If it returns an error, the reading of the archive ends.
 func (r reader) zipEntry(entry string, f zipped, data []byte, depth int, inflate io.Reader) error {
 	packed := data[f.data : f.data+int(f.packed)]
 	var in io.Reader = bytes.NewReader(packed)
@@ -229,8 +229,8 @@ func (f *zipped) local(data []byte) error {
 	return nil
 }
 
-// onlyOnce checks that no two files share bytes, and that no bytes between them look like another
-// directory or file.
+// onlyOnce checks that no two files share bytes. It also checks that no bytes between the files
+// look like another directory or file.
 func onlyOnce(data []byte, files []zipped, from, to, end int) error {
 	type piece struct{ from, to int }
 	pieces := []piece{{from, to}, {end, end + lenEnd}}

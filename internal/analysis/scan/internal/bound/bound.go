@@ -1,4 +1,4 @@
-// Package bound has the limits of a scan. A text that exceeds them is not judged, and gets a
+// Package bound defines the limits of a scan. A text that exceeds a limit is not judged, and gets a
 // finding of the rule too-large.
 package bound
 
@@ -16,7 +16,7 @@ const Memory = 24 << 20
 // The bounds of a skill.
 const (
 	Files    = 10_000   // the largest real skill has 1,104
-	Text     = 32 << 20 // bytes, each weighted with the time that its kind costs; of 776 real skills, the largest has 0.8 MB
+	Text     = 32 << 20 // bytes, weighted by the time that their kind of text takes; of 776 real skills, the largest has 0.8 MB
 	Unpacked = 32 << 20 // bytes of all archives together
 )
 
@@ -95,13 +95,13 @@ func MarkdownNodes(line string, marks, depth int) int {
 	return 2 + marks + 2*depth + strings.Count(line, "[")
 }
 
-// share is the most memory that a parser takes per byte of a file, in bytes.
+// share is the largest amount of memory that a parser takes for each byte of a file, in bytes.
 const share = 256
 
 var room = semaphore.NewWeighted(Memory)
 
-// Enter waits until a file of the given size fits beside the files that all scans of the process
-// judge at present. The caller calls leave afterwards, and holds only one entry at a time.
+// Enter waits until there is memory for a file of the given size beside the files that all scans of
+// the process judge at present. The caller must call leave afterwards, before it enters again.
 func Enter(ctx context.Context, size int64) (leave func(), err error) {
 	weight := max(1, min(size, Memory/share)*share)
 	if err := room.Acquire(ctx, weight); err != nil {

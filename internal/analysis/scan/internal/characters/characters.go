@@ -36,7 +36,7 @@ func Scan(r passage.Report, p passage.Part) {
 	s.words(p)
 }
 
-// The constants are the lengths from which a run of characters is no accident.
+// A run of at least this many characters is no accident.
 const (
 	minSelectors = 3 // an emoji has one
 	minUnseen    = 8 // a joined emoji, or a letter of a script that joins letters, has one
@@ -59,11 +59,10 @@ func isSelector(r rune) bool {
 	return r >= 0xfe00 && r <= 0xfe0f || r >= 0xe0100 && r <= 0xe01ef || r >= 0x180b && r <= 0x180d || r == 0x180f
 }
 
-// isTagLike reports whether r is in Unicode's plane of tags, apart from the variation selectors
-// there.
+// isTagLike reports whether r is in the range of tag characters and is not a variation selector.
 func isTagLike(r rune) bool { return r >= 0xe0000 && r <= 0xe0fff && !isSelector(r) }
 
-// reorders reports whether r is an embedding, an override, an isolate or the end of one. Direction
+// reorders reports whether r begins or ends a directional embedding, override or isolate. Direction
 // marks do not count: they affect only their neighbours and are in daily use.
 func reorders(r rune) bool { return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 }
 
@@ -148,8 +147,8 @@ func tagged(r rune) rune {
 	return -1
 }
 
-// selected returns the byte that a variation selector stands for, by its number among the 256
-// selectors, or -1.
+// selected returns the byte that a variation selector stands for, or -1. The byte is the selector's
+// number among the 256 selectors.
 func selected(r rune) rune {
 	switch {
 	case r >= 0xfe00 && r <= 0xfe0f:
@@ -165,8 +164,8 @@ func selected(r rune) rune {
 	return r
 }
 
-// lookalikes are letters of other alphabets that look like a Latin letter in every usual font (UTS
-// #39, confusables.txt). Greek letters that name quantities are left out.
+// lookalikes lists letters of other alphabets that look like a Latin letter in every usual font
+// (UTS #39, confusables.txt). It omits the Greek letters that name quantities.
 const lookalikes = "асеорхуѕіјԁһӏԛԝҽ" + "АВЕКМНОРСТУХЅІЈԌ" + // Cyrillic
 	"οΑΒΕΖΗΙΚΜΝΟΡΤΥΧ" + // Greek
 	"օսոհցԼՏՍՕ" // Armenian
@@ -212,7 +211,7 @@ func foreign(word string) (out []string) {
 	return out
 }
 
-// The constants are amounts of empty space beyond which people do not scroll.
+// The amounts of empty space beyond which people do not scroll.
 const (
 	farLines  = 60
 	farBlanks = 200

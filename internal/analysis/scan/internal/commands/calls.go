@@ -10,9 +10,9 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
-// The tables list functions by effect, under their names with or without the module. Sources: the
-// standard libraries of Python and of Node.js, and the documentation of requests, httpx, axios and
-// execa.
+// The tables list functions by their effect. A function has its name with the module, without it,
+// or both. Sources: the standard libraries of Python and of Node.js, and the documentation of
+// requests, httpx, axios and execa.
 var (
 	// runners run a string as code of the same language.
 	runners = words.Set{Rows: "exec eval builtins.exec builtins.eval __builtins__.exec __builtins__.eval globalThis.eval window.eval global.eval Function vm.runInThisContext vm.runInNewContext ?.runInThisContext ?.runInNewContext ?.constructor.constructor execScript"}
@@ -37,7 +37,7 @@ var (
 		"String Buffer b64encode urlsafe_b64encode encodebytes btoa hexlify hex repr content replace split join format encodeURIComponent quote quote_plus urlencode items entries then body"}
 )
 
-// operators are words that can stand before a value in brackets without being a function's name.
+// operators lists words that can precede a value in brackets but are not names of functions.
 var operators = words.Set{Rows: "await new return not and or in if else is typeof yield lambda"}
 
 // last returns the part of a dotted name after the last dot.
@@ -85,7 +85,7 @@ func (c *codeReader) call(i int, name string) {
 	c.connects(i, name)
 }
 
-// runsItself judges a call that runs a string as code of the same language.
+// runsItself judges a call that runs a string as code in the language of the caller.
 func (c *codeReader) runsItself(i, open int, name string) {
 	args := c.arguments(open)
 	if len(args) == 0 {
@@ -103,7 +103,7 @@ func (c *codeReader) language() lang {
 	return langJavaScript
 }
 
-// keeps records decoded or fetched content that is written into a file.
+// keeps records that decoded or fetched content is written into a file.
 func (c *codeReader) keeps(file string, v value) {
 	if file != "" && (len(v.fetched) > 0 || v.decoder != "") {
 		c.save(file, v)
@@ -236,8 +236,8 @@ func (c *codeReader) opens(i int, name string) {
 	}
 }
 
-// eval returns the value of an expression as far as it is known without running it. It evaluates
-// strings, assigned variables, and calls of the functions in the tables above.
+// eval returns the value of an expression, as far as the value is known without running the code.
+// It evaluates strings, assigned variables, and calls of the functions in the tables above.
 func (c *codeReader) eval(from, to, depth int) value {
 	to = min(to, from+maxExpression, len(c.tokens))
 	if depth > 20 || !c.looks(to-from) {
@@ -251,7 +251,7 @@ func (c *codeReader) eval(from, to, depth int) value {
 		case t.Kind == lexer.String:
 			all = append(all, c.literal(t))
 		case t.Kind == lexer.Name && (t.Text == "headers" || t.Text == "auth" || t.Text == "cert" || t.Text == "verify") && (c.isMark(n+1, "=") || c.isMark(n+1, ":")):
-			for n < to && !c.isMark(n, ",") { // this argument goes to the host itself
+			for n < to && !c.isMark(n, ",") { // this argument is meant for the host
 				if m := int(c.tokens[n].Match); m > n {
 					n = m
 				}
@@ -312,8 +312,8 @@ func (c *codeReader) eval(from, to, depth int) value {
 	return v
 }
 
-// result returns the value of a call in an expression. For a method that passes on its receiver,
-// the text of the value is a NUL and the method's name.
+// result returns the value of a call in an expression. For a method that returns its receiver, the
+// text of the value is a NUL followed by the method's name.
 func (c *codeReader) result(n, depth int) value {
 	name := c.dotted(n)
 	l := last(name)
@@ -399,8 +399,8 @@ func (c *codeReader) decodes(name string, args [][2]int, arg func(int) value) va
 	return out
 }
 
-// characters returns the text of a list of character codes, and whether it is complete and has at
-// least minEscapes characters.
+// characters returns the text of a list of character codes. The result is false if a code is
+// unknown or the text has fewer than minEscapes characters.
 func (c *codeReader) characters(args [][2]int) (string, bool) {
 	var out strings.Builder
 	for _, a := range args {

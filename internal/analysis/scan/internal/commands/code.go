@@ -23,8 +23,9 @@ type codeReader struct {
 	lists        map[string][]value
 	files        map[string]string // variables open for writing, and the path of each file
 	got          value             // the last fetched value
-	args         value             // the program's arguments, combined
-	// The steps that connect a shell with a socket are recorded until the end of the code.
+	args         value             // the program's arguments, combined into one value
+	// The steps that connect a shell with a socket. They are judged together at the end of the
+	// code.
 	socket  bool
 	address string
 	sockets map[string]bool // the variables that contain a socket
@@ -125,8 +126,8 @@ func (c *codeReader) defines(i int) bool {
 	return before == "def" || before == "function" || before == "class"
 }
 
-// dotted returns the name of a call with its receiver, such as "os.path.join". Import aliases are
-// resolved, and a receiver that is not a name becomes "?".
+// dotted returns the name of a call with its receiver, such as "os.path.join". It resolves import
+// aliases. A receiver that is not a name becomes "?".
 func (c *codeReader) dotted(i int) string { return c.aliased(c.rawName(i)) }
 
 // rawName is like dotted, but does not resolve import aliases.
@@ -149,11 +150,11 @@ func (c *codeReader) rawName(i int) string {
 // maxExpression bounds the tokens of an expression that are examined.
 const maxExpression = 400
 
-// maxUnknown bounds the text that is kept of a variable's value if parts of the value are unknown.
-// Without this bound, the text of variables assigned from one another grows without end.
+// maxUnknown bounds the text of a variable whose value is partly unknown. A longer text is dropped.
+// Without this bound, the texts of variables that are assigned from one another grow without end.
 const maxUnknown = 1024
 
-// looks charges n examined tokens, and reports whether the bound allows them.
+// looks counts n more examined tokens, and reports whether the bound allows them.
 func (c *codeReader) looks(n int) bool {
 	if c.looked += max(n, 0); c.looked <= bound.Looks {
 		return true

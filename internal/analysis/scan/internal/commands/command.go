@@ -40,7 +40,7 @@ func (r *shellReader) callExpr(x *syntax.CallExpr, io redirect) value {
 	return r.call(args, io, 0)
 }
 
-// maxWrappers bounds a chain of programs each of which starts the next.
+// maxWrappers bounds the length of a chain of programs in which each starts the next.
 const maxWrappers = 20
 
 // call judges a command, given as its words, and returns its output.
@@ -90,7 +90,7 @@ func (r *shellReader) call(args []value, io redirect, wrapped int) value {
 // binFolders lists the folders into which people install programs that they start without a path.
 var binFolders = [...]string{"/usr/local/bin/", "/usr/bin/", "~/.local/bin/", "~/bin/"}
 
-// installed returns the content of a program's file, as far as earlier commands determine it.
+// installed returns the content of a program's file, if an earlier command has written it.
 func (r *shellReader) installed(program string) (value, bool) {
 	v, ok := r.saved[fileName(program)]
 	if !ok && len(r.saved) > 0 && !strings.Contains(program, "/") {
@@ -103,7 +103,7 @@ func (r *shellReader) installed(program string) (value, bool) {
 	return v, ok
 }
 
-// effect judges a program by its use of its input and arguments, and returns its output.
+// effect judges how a program uses its input and its arguments. It returns the output.
 func (r *shellReader) effect(name string, args []value, io redirect) value {
 	rest := args[1:]
 	switch {
@@ -265,8 +265,8 @@ func (r *shellReader) printed(name string, args []value) value {
 	return v
 }
 
-// filtered returns the output of a program that prints its input or its files, unchanged or
-// changed.
+// filtered returns the output of a program that prints its input or the files in its arguments,
+// possibly changed.
 func (r *shellReader) filtered(args []value, in value) value {
 	out := in
 	files := 0
@@ -341,7 +341,7 @@ func options(args []value, short, long string) (opts []option, rest []value) {
 	return opts, rest
 }
 
-// cut returns v with its text replaced by a part of that text.
+// cut returns v with a part of its text as its text.
 func (v value) cut(text string) value {
 	v.text = text
 	return v

@@ -23,8 +23,8 @@ type Analyzer struct {
 // New returns an analyzer that reports to r.
 func New(r passage.Report) *Analyzer { return &Analyzer{Report: r} }
 
-// Finish records as facts the environment variables that shell commands read and that no command of
-// the skill sets.
+// Finish records facts about environment variables. They are the variables that shell commands read
+// and that no command of the skill sets.
 func (s *Analyzer) Finish() {
 	for _, name := range slices.Sorted(maps.Keys(s.read)) {
 		if !s.assigned[name] {
@@ -40,7 +40,7 @@ type Origin int
 const (
 	Script  Origin = iota // a script
 	Fence                 // a block of commands in Markdown
-	Bare                  // a block without a language, or a text that does not parse
+	Bare                  // a block without a language, or any other text that may contain commands
 	Inline                // inline code in Markdown
 	String                // a string that a program starts as a command
 	decoded               // a text that another command decodes
@@ -64,9 +64,9 @@ func (s *Analyzer) commandsOf(f *passage.File) *commands {
 	return s.commands
 }
 
-// spend charges n bytes of text derived from the file's text, and reports whether the bound allows
-// them. The bound keeps commands that double a text from taking more time than the file's length
-// justifies.
+// spend counts n more bytes of text that is derived from the file's text, and reports whether the
+// bound allows them. Without the bound, commands that double a text again and again would take too
+// much time.
 func (c *commands) spend(n int) bool {
 	c.spent += n
 	return c.spent <= 2*len(c.file.Text)+1<<20

@@ -8,8 +8,8 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
-// decode returns the output of a decoding program. The result is false if its options do not make
-// it decode.
+// decode returns the output of a decoding program. The result is false if the program does not
+// decode with the given options.
 func (r *shellReader) decode(name string, args []value, in value) (value, bool) {
 	source := in
 	for _, v := range args {
@@ -38,8 +38,8 @@ func (r *shellReader) decode(name string, args []value, in value) (value, bool) 
 	return out.merge(source), true
 }
 
-// openedBy returns the input of openssl, xxd or tr, whose options differ from the options of other
-// decoders.
+// openedBy returns the input of openssl, xxd or tr. These programs have other options for their
+// input than other decoders.
 func openedBy(r *shellReader, name string, args []value, in value) value {
 	for i, v := range args {
 		if v.text == "-in" && i+1 < len(args) || v.stream {

@@ -14,8 +14,8 @@ import (
 // with an underscore is taken for a function unless it has a path or an extension.
 var programWord = lazyregexp.New(`^(?:[~./A-Za-z0-9_-]*/)?(?:[a-z][A-Za-z0-9.+-]*[A-Za-z0-9+]|[a-z][A-Za-z0-9_-]*\.[a-z0-9]+|[A-Z][a-z]+-[A-Z][A-Za-z]+|7za?|7zz|Rscript|MSBuild|Xvfb)$`)
 
-// program records the name of a program that a command starts. In a text that need not be commands,
-// it records only the programs of the table known.
+// program records the name of a program that a command starts. In a text that may be something else
+// than commands, it records only the programs of the table known.
 func (r *shellReader) program(word value, name string) {
 	if r.vague || !word.known || builtins.Has(name) || !programWord().MatchString(word.text) {
 		return
@@ -29,7 +29,7 @@ func (r *shellReader) program(word value, name string) {
 	}
 }
 
-// isGuess reports whether the text need not be commands.
+// isGuess reports whether the text may be something else than commands.
 func (r *shellReader) isGuess() bool { return r.from == Bare || r.from == Inline }
 
 // documents lists the extensions of files that are not started as programs.
@@ -51,7 +51,7 @@ func isEnvironment(name string) bool {
 // ownVariables lists the variables that a shell sets itself. Source: bash(1), Shell Variables.
 var ownVariables = words.Set{Rows: "BASH_SOURCE BASH_REMATCH BASH_VERSION BASHPID COMP_WORDS COMPREPLY DIRSTACK EPOCHSECONDS EUID FUNCNAME LINENO OLDPWD OPTARG OPTIND PIPESTATUS PPID PWD RANDOM REPLY SECONDS SHLVL UID"}
 
-// note adds a name to a set of the analyzer, which has a bounded size.
+// note adds a name to a set of the analyzer. The size of the set is bounded.
 func note(set *map[string]bool, name string) {
 	if *set == nil {
 		*set = map[string]bool{}
@@ -92,7 +92,7 @@ func (r *shellReader) facts(name string, args []value) {
 }
 
 // written returns the argument that names the file or folder to which cp, mv, zip or tar writes. It
-// is empty for any other command, and for one of these that writes nothing.
+// returns an empty value for other programs, and if the command writes nothing.
 func written(name string, args []value) value {
 	switch name {
 	case "cp", "mv":
@@ -118,7 +118,7 @@ func written(name string, args []value) value {
 // isSame reports whether two values are the same argument of a command.
 func (v value) isSame(other value) bool { return v.text == other.text && v.from == other.from }
 
-// installer describes how a program installs packages.
+// installer describes the commands with which a program installs packages.
 type installer struct {
 	kind     string // the kind of its packages
 	commands string // its subcommands that install; empty if all arguments are packages

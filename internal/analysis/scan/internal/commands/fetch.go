@@ -17,7 +17,7 @@ const (
 	wgetLong  = "output-document output-file append-output directory-prefix user-agent tries timeout header post-data post-file body-data body-file method input-file load-cookies user password ca-certificate"
 )
 
-// request has the URLs and files that a command fetches or sends.
+// request describes the URLs that a command fetches, and the data and files that it sends.
 type request struct {
 	urls   []value
 	bodies []value // data to send; in curl, "@path" is a file
@@ -140,8 +140,8 @@ func (r *shellReader) fetch(name string, args []value, io redirect) value {
 	return value{}
 }
 
-// runsFetched reports that a program runs the response of a URL. Of several URLs it reports the
-// most suspicious.
+// runsFetched reports that a program runs the response of a URL. If there are several URLs, it
+// reports the most suspicious one.
 func (r *shellReader) runsFetched(urls []string, place value, by string) {
 	worst, lane := "", 0
 	for _, u := range urls {
@@ -232,8 +232,8 @@ func (r *shellReader) destination(text string) {
 	}
 }
 
-// passingHosts reports the URLs with a transient host or an IP address whose content is not run.
-// For the others, runsFetched has reported the command.
+// passingHosts reports the URLs that have a transient host or an IP address and whose content is
+// not run. If the content is run, runsFetched has already reported the command.
 func (r *shellReader) passingHosts() {
 	for _, u := range r.passing {
 		if r.of.ran[u.url] {

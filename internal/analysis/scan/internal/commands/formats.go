@@ -7,7 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// applied returns the result of a method called on a text, such as '{}'.format(x) or ' '.join([x,
+// applied returns the result of calling a method of a text, such as '{}'.format(x) or ' '.join([x,
 // y]). open is the token of the opening bracket.
 func (c *codeReader) applied(method string, text value, open, depth int) value {
 	args := c.arguments(open)
@@ -91,8 +91,8 @@ func split(v value) []value {
 	return all
 }
 
-// disguises lists the programs that undisguised looks for. A command can start them through a glob,
-// or through a name with unset variables in it.
+// disguises lists the programs that undisguised recognizes. A command can start them through a
+// glob, or through a name with unset variables in it.
 const disguises = "curl wget sh bash zsh dash base64 python python3 perl node nc ncat openssl xxd eval"
 
 // undisguised returns the first word of a command. It replaces a disguised program name with the

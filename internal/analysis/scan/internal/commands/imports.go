@@ -70,7 +70,7 @@ func (c *codeReader) imports(i int) {
 	}
 }
 
-// isFrom reports whether an import of Python belongs to "from module import".
+// isFrom reports whether the word import belongs to a statement "from module import" of Python.
 func (c *codeReader) isFrom(i int) bool {
 	for n := i - 1; n >= 0 && n > i-20 && c.tokens[n].Kind != lexer.Line; n-- {
 		if c.name(n) == "from" {

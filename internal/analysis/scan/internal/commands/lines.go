@@ -15,12 +15,12 @@ var (
 	variableWord   = lazyregexp.New(`\$(\w+)`)
 )
 
-// lineStems lists words of which a text must contain one for Lines to report anything.
+// lineStems lists words. Lines can report something only in a text that contains one of them.
 var lineStems = []string{"powershell", "pwsh", "iex", "invoke-expression", "scriptblock", "eval", "socket", "tcpclient", "do shell script"}
 
 // Lines judges a text in a language without a reader, line by line: PowerShell, batch files, Perl,
-// Ruby, PHP and Lua. It finds content that one line decodes or fetches and runs, or that a variable
-// passes from one line to another.
+// Ruby, PHP or Lua. It finds content that is decoded or fetched, and then run, by one line or by
+// several lines that pass it through a variable.
 func (s *Analyzer) Lines(p passage.Part) {
 	low := strings.ToLower(p.Text)
 	stem := func(text string) bool {

@@ -16,8 +16,8 @@ type definition struct {
 	alias string       // the text of an alias
 }
 
-// callNamed judges a call of a shell function or an alias, with the arguments and input of the
-// call. It returns the output, and whether there is such a function or alias.
+// callNamed judges a call of a shell function or an alias, with the arguments and the input of the
+// call. It returns the output. ok is false if there is no such function or alias.
 func (r *shellReader) callNamed(args []value, io redirect, wrapped int) (out value, ok bool) {
 	n, ok := r.named[args[0].text]
 	if !ok || r.calls >= maxWrappers {

@@ -22,7 +22,7 @@ var (
 	webAddress    = lazyregexp.New(`https?://[^\s"'()<>;|]+`)
 )
 
-// codeOutput returns the content that a line of code decodes or fetches.
+// codeOutput returns the content that a line of code decodes or fetches, or an empty value.
 func codeOutput(text string) (v value) {
 	if word := decodingWords().FindString(text); word != "" {
 		v.decoder = strings.Trim(word, `"'(`)
@@ -117,7 +117,8 @@ func (r *shellReader) awk(args []value, io redirect) value {
 	return oneValue("awk", args[1:], r.filtered(args[1:], io.in))
 }
 
-// packed returns the argument that names the archive which tar or zip writes, or an empty value.
+// packed returns the argument that names the archive that tar or zip writes. It returns an empty
+// value if there is none.
 func packed(name string, args []value) value {
 	if name == "tar" && !isPacking(args) {
 		return value{}

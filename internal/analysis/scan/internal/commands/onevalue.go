@@ -21,16 +21,17 @@ var (
 // secret.
 var secretKeys = strings.Fields("secret token key pass pwd cred auth priv cert seed mnemonic phrase cookie session salt sign jwt bearer pin otp hash dsn uri conn database db redis mongo postgres mysql amqp webhook hook url login account user")
 
-// secretNames lists last words of further keys whose value is a secret: short words for a private
-// key, and names of services that people use for the service's key.
+// secretNames lists further words. A key that ends with such a word has a secret as its value. The
+// words are short forms of "private key" and the like, and names of services that stand for the
+// service's key.
 var secretNames = words.Set{Rows: "pk sk pat aws gcp azure stripe openai anthropic claude gemini mistral groq github gitlab slack discord telegram twilio sendgrid mailgun huggingface hf npm pypi alchemy infura wallet"}
 
-// secretEndings lists endings of the names of such keys. A pattern without ^ selects each key that
-// ends with the pattern.
+// secretEndings lists words with which the names of secret keys end. A pattern without ^ selects
+// each key that ends with the pattern.
 const secretEndings = "secrets tokens keys password passwd passphrase credentials certificate private value mnemonics"
 
-// namesSecret reports whether a pattern can select a key whose value is a secret. whole is set if
-// the pattern is the key's whole name.
+// namesSecret reports whether a pattern can select a key whose value is a secret. whole is true if
+// the pattern matches only the whole name of a key.
 func namesSecret(key string, whole bool) bool {
 	low := strings.ToLower(key)
 	if secretNames.Has(low[strings.LastIndexByte(low, '_')+1:]) || !whole && len(low) < 4 {

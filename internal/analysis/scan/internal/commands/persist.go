@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
-// writes records a path that a command writes to, and reports a file that will start by itself
-// later.
+// writes records a path to which a command writes. It reports a file whose content will start by
+// itself later.
 func (r *shellReader) writes(v value) {
 	file := words.Homely(v.text)
 	if file == "" || strings.HasPrefix(file, "/dev/") {

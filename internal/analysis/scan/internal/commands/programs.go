@@ -67,8 +67,8 @@ const wholeEnvironment = "the whole environment"
 var builtins = words.Set{Rows: "alias bg bind break builtin caller cd command compgen complete continue declare dirs disown echo enable eval exec exit export false fc fg getopts hash help history jobs let local logout " +
 	"mapfile popd printf pushd pwd read readarray readonly return set shift shopt source suspend test times trap true type typeset ulimit umask unalias unset wait . : [ ]"}
 
-// known lists programs whose names are not English words. Such a name means the program in any
-// text.
+// known lists programs whose names are not English words. In any text, such a name means the
+// program.
 var known = words.Set{Rows: "adb apk apt apt-get aws awk az azd azmcp base64 bash bun bunx cargo chmod chown clang cmake codeql composer conda cp curl cut deno df dig dirname dnf docker docker-compose dotnet du eas egrep env expo ffmpeg ffprobe fgrep " +
 	"flutter fzf gcc gcloud gdb gem gh git gofmt gpg gradle gradlew grep gsutil gunzip gzip helm httpie httpx huggingface-cli iconv ifconfig ip iptables istioctl javac jq kubectl kubeseal latexmk ldd libreoffice llvm-cov ln ls lsof lualatex magick mamba md5sum " +
 	"micromamba mkdir mktemp mongosh mv mvn mypy mysql nc ncat netcat netstat nginx node nohup npm npx nslookup nvcc nvidia-smi nvm openssl osascript pandoc pdfimages pdfinfo pdflatex pdftk pdftoppm pdftotext perl pg_dump pgrep php pip pip3 pipenv pipx pkill pm2 pnpm poetry " +

@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// minEscapes is the number of numeric escapes from which a text counts as encoded. Terminal colours
+// minEscapes is the number of numeric escapes with which a text counts as encoded. Terminal colours
 // need fewer.
 const minEscapes = 8
 
@@ -74,9 +74,9 @@ func (r *shellReader) withArguments(code value, args []value, place value, by st
 	return out
 }
 
-// combined returns the decoded and fetched content of arguments as one value. Its text consists of
-// the decoded texts that people could read. In Markdown, other decoded arguments give no finding,
-// so they do not make the value unknown.
+// combined returns the decoded and fetched content of arguments as one value. The text of the value
+// consists of the decoded texts that people could read. In Markdown, other decoded arguments do not
+// lead to a finding, so they do not make the value unknown.
 func (r *shellReader) combined(args []value) value {
 	var all value
 	var read []string
@@ -100,14 +100,14 @@ func (r *shellReader) combined(args []value) value {
 // AppleScript.
 var argumentWords = lazyregexp.New(`(?i)\bargv?\b|\bshift\b|\$_\b|@_`)
 
-// unfollowed matches functions that run a string. If code contains one, and also uses its
-// arguments, withArguments assumes that it runs them.
+// unfollowed matches functions that run a string. If code contains such a function and uses its
+// arguments, withArguments assumes that the code runs its arguments.
 var unfollowed = lazyregexp.New(`(?i)\b(?:eval|exec|execute|load|loadstring|spawn|runInNewContext|runInThisContext)\b|\bnew Function\b|\bdo shell script\b|\bopen\b[^;]*"\|`)
 
 // shellArguments matches shell parameters for the arguments of the command.
 var shellArguments = lazyregexp.New(`\$\{?[@*1-9]|\bfor \w+ *;`)
 
-// looking calls judge, and turns all findings that judge reports into findings to review.
+// looking calls judge. The findings that judge reports become findings to review.
 func (s *Analyzer) looking(judge func()) {
 	before := s.Report
 	s.Report = looks{before}
@@ -115,7 +115,7 @@ func (s *Analyzer) looking(judge func()) {
 	s.Report = before
 }
 
-// looks is a report that turns each finding into one to review.
+// looks is a report that turns each finding into a finding to review.
 type looks struct{ passage.Report }
 
 // Find implements [passage.Report].
@@ -123,8 +123,8 @@ func (l looks) Find(id skill.RuleID, p passage.Part, from, to int, message strin
 	l.Look(id, p, from, to, message, notes...)
 }
 
-// codeOptions maps programs to two sets of option letters: those whose value is the code to run,
-// and those with another value. Source: the manual of each.
+// codeOptions maps programs to two sets of option letters: the options whose value is the code to
+// run, and the other options with a value. Source: the manual of each program.
 var codeOptions = sync.OnceValue(func() map[string][2]string {
 	return map[string][2]string{
 		"python": {"c", "WXm"}, "pypy": {"c", "WXm"}, "pypy3": {"c", "WXm"},
@@ -238,8 +238,8 @@ func (r *shellReader) runs(v, place value, by string) value {
 	return r.runsCode(v, place, by, langShell)
 }
 
-// runsCode judges code that is run, by its origin and its effects. It returns the output of a
-// shell.
+// runsCode judges code that is run, by its origin and its effects. If a shell runs the code, it
+// returns the output.
 func (r *shellReader) runsCode(v, place value, by string, language lang) (out value) {
 	if len(v.fetched) > 0 {
 		r.runsFetched(v.fetched, place, by)
@@ -315,7 +315,7 @@ func (r *shellReader) runsDecoded(v, place value, by string, language lang) {
 	find(passage.RunDecoded, r.p, place.from, place.to, message, notes...)
 }
 
-// isPlainText reports whether a text is one that people could have written.
+// isPlainText reports whether people could have written a text.
 func isPlainText(text string) bool {
 	if strings.TrimSpace(text) == "" || !utf8.ValidString(text) {
 		return false
@@ -328,8 +328,8 @@ func isPlainText(text string) bool {
 	return true
 }
 
-// networkFind reports a finding about a destination. For a host of this machine it reports nothing,
-// and for a reserved host a finding to review.
+// networkFind reports a finding about a destination. If the destination is this machine, it reports
+// nothing. If the host is reserved, it reports a finding to review.
 func (s *Analyzer) networkFind(id skill.RuleID, p passage.Part, from, to int, destination, message string) {
 	host, kind := words.Of(destination)
 	if words.IsLocal(host) {
@@ -343,8 +343,8 @@ func (s *Analyzer) networkFind(id skill.RuleID, p passage.Part, from, to int, de
 	s.Find(id, p, from, to, message)
 }
 
-// exampleHost records the host of a finding as a fact although it looks like an example. It does
-// not record a placeholder, which is not a host name.
+// exampleHost records the host of a finding as a fact, although the host looks like an example. It
+// does not record a placeholder, which is not a host name.
 func (s *Analyzer) exampleHost(host string) {
 	if strings.Contains(host, ".") && !strings.ContainsAny(host, "<>{}[]%|\"'`$* …") {
 		s.Fact(passage.FactHost, host)

@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// credential returns the credentials in a value: those that it contains, or the path that it names.
-// It records that the script names a path of credentials.
+// credential returns the credentials in a value, or the path of credentials that the value names.
+// It records that the script names such a path.
 func (r *shellReader) credential(v value) string {
 	if v.secret != "" {
 		return v.secret
@@ -58,8 +58,8 @@ func (r *shellReader) judgeRequest(q request, place value, io redirect) {
 }
 
 // requestSends reports that a request sends the credentials in a value. In a script, a placeholder
-// for the host is no excuse for sending a key or a keychain: documentation has such placeholders,
-// but honest scripts do not.
+// for the host does not excuse sending a key or a keychain: documentation contains such
+// placeholders, but honest scripts do not.
 func (r *shellReader) requestSends(v value, destination string, place value) {
 	host, kind := words.Of(destination)
 	isKey := v.secret != wholeEnvironment && !words.IsDotEnv(v.secret) && !v.mild
@@ -81,7 +81,7 @@ func (r *shellReader) sendsSecret(v value, destination string, place value) {
 	r.s.networkFind(passage.SendSecret, r.p, place.from, place.to, destination, sent(v, destination))
 }
 
-// sent returns the message of a finding: the credentials in a value are sent to a destination.
+// sent returns the message of a finding that the credentials in a value are sent to a destination.
 func sent(v value, destination string) string {
 	to := "a host"
 	if host, _ := words.Of(destination); host != "" {
@@ -248,8 +248,8 @@ func (r *shellReader) socat(args []value) {
 	}
 }
 
-// reverse reports that a shell is connected to a socket. none is set if the command has no host and
-// does not listen. A host whose name is unknown counts as a host.
+// reverse reports that a shell is connected to a socket. none is true if the command has no host
+// and does not listen. A host with an unknown name counts as a host.
 func (r *shellReader) reverse(host string, none bool, place value) {
 	r.network = true
 	find := func() {
@@ -290,8 +290,8 @@ func (s *Analyzer) otherCode(p passage.Part) {
 	s.appleScript(p)
 }
 
-// hostIn returns the first matched host name or address. Without one, it returns the first matched
-// placeholder for a host.
+// hostIn returns the first matched host name or address. If there is none, it returns the first
+// matched placeholder for a host.
 func hostIn(matches [][]string) (host string) {
 	for _, m := range matches {
 		text := strings.Join(m[1:], "")

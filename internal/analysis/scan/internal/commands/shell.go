@@ -18,8 +18,8 @@ const maxChunk = 32 << 10
 // wordsOfReader is the fixed cost of reading a text of commands, in words.
 const wordsOfReader = 16
 
-// wordsOf counts the words of a text and the characters that separate commands, as a measure of the
-// work.
+// wordsOf estimates the work of reading a text. It counts the words, and the characters that
+// separate commands.
 func wordsOf(text string) int {
 	n := 1
 	for i := range len(text) {
@@ -68,7 +68,8 @@ type secretUse struct {
 // Shell judges shell commands. It expands no globs and runs nothing.
 func (s *Analyzer) Shell(p passage.Part, from Origin) { s.shell(p, from, map[string]value{}) }
 
-// shell judges commands, given the content of the files written before, and returns their output.
+// shell judges commands and returns their output. saved has the content of the files that earlier
+// commands have written.
 func (s *Analyzer) shell(p passage.Part, from Origin, saved map[string]value) (out value) {
 	if p.Depth > bound.Decoded || p.Nest > bound.Nested {
 		s.TooLarge(p.File.Path, "commands within commands are too deep to be read")
@@ -97,7 +98,8 @@ func (s *Analyzer) shell(p passage.Part, from Origin, saved map[string]value) (o
 	return out
 }
 
-// takes records the arguments of a text that sh -c runs: $0 is the first, and $@ contains the rest.
+// takes records the arguments of a text that sh -c runs: $0 is the first argument, and $@ contains
+// the rest.
 func (r *shellReader) takes() {
 	args := r.s.args
 	if r.s.args = nil; len(args) == 0 {
@@ -178,7 +180,7 @@ func chunkLen(text string) int {
 var continues = []string{" ", "\t", "\n", "\r", "}", ")", "fi", "done", "esac", "else", "elif", "then", "do", ";"}
 
 func beginsStatement(before, after string) bool {
-	for _, word := range continues { // first, so that blank lines are not trimmed again and again
+	for _, word := range continues { // this loop comes first, so that blank lines are not trimmed again and again
 		if strings.HasPrefix(after, word) {
 			return false
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// connects records the steps with which code connects a shell to a socket.
+// connects records the steps by which code connects a shell to a socket.
 func (c *codeReader) connects(i int, name string) {
 	switch l := last(name); {
 	case c.python && (l == "connect" && strings.Contains(c.p.Text, "socket") || l == "create_connection"), !c.python && (l == "connect" || l == "createConnection") && usesNet().MatchString(c.p.Text):
@@ -44,7 +44,7 @@ func (c *codeReader) connects(i int, name string) {
 // usesNet matches a use of the module net of Node.js.
 var usesNet = lazyregexp.New(`\bnet\.|["'](?:node:)?net["']`)
 
-// linked reports whether a call passes a socket as the input of the program that it starts.
+// linked reports whether a call starts a program with a socket as its input.
 func (c *codeReader) linked(args [][2]int) bool {
 	for _, a := range args {
 		if c.name(a[0]) == "stdin" && c.isMark(a[0]+1, "=") && c.sockets[c.name(a[0]+2)] {

@@ -146,7 +146,8 @@ func (r *shellReader) redirections(st *syntax.Stmt, in value) redirect {
 	return io
 }
 
-// delivered returns the content that a socket delivers. Its address is a path below /dev/tcp.
+// delivered returns the content that is read from a socket. The address of the socket is a path
+// below /dev/tcp or /dev/udp.
 func delivered(address value) value {
 	_, at, _ := strings.Cut(strings.TrimPrefix(address.text, "/dev/"), "/")
 	return value{fetched: []string{"tcp://" + strings.Replace(at, "/", ":", 1)}, from: address.from, to: address.to}
@@ -157,7 +158,7 @@ func isFile(w value) bool {
 	return strings.Trim(w.text, "0123456789-") != "" && !strings.HasPrefix(w.text, "/dev/") && !w.stream
 }
 
-// content returns the content of a file, as far as earlier commands determine it.
+// content returns the content of a file, as far as earlier commands have determined it.
 func (r *shellReader) content(name value) value {
 	if name.stream {
 		name.stream = false
@@ -174,7 +175,7 @@ func (r *shellReader) content(name value) value {
 	return v
 }
 
-// fileName returns the name under which a written file is remembered.
+// fileName returns the key of a written file in saved.
 func fileName(path string) string { return paths.Homely(strings.TrimPrefix(path, "./")) }
 
 // write records that a command writes into a file.
@@ -238,8 +239,8 @@ func (r *shellReader) ifClause(x *syntax.IfClause, in value) value {
 	return r.joined(out)
 }
 
-// loop records the value of a loop variable. It combines the words of the loop; the text is known
-// only if there is one word.
+// loop records the value of a loop variable. The value combines the words of the loop. Its text is
+// known only if there is a single word.
 func (r *shellReader) loop(x *syntax.ForClause) {
 	iter, ok := x.Loop.(*syntax.WordIter)
 	if !ok {
@@ -257,8 +258,8 @@ func (r *shellReader) loop(x *syntax.ForClause) {
 	r.assign(iter.Name.Value, v)
 }
 
-// room reports whether one more name can be tracked beside n names. Otherwise it reports the file
-// as too large: padding with names must not be an evasion.
+// room reports whether a name can be tracked in addition to n names. If not, it reports the file as
+// too large, since padding with names must not hide anything.
 func (r *shellReader) room(n int) bool {
 	if n < bound.Names {
 		return true

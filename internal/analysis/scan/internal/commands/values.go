@@ -9,8 +9,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// value describes a word, a variable, a file or a command's output, as far as it is known without
-// running anything.
+// value describes the content of a word, a variable, a file or a command's output, as far as it is
+// known without running anything.
 type value struct {
 	text     string
 	known    bool // text is complete
@@ -19,7 +19,7 @@ type value struct {
 	decoder  string // the program that decoded the content
 	escapes  int    // characters that were numeric escapes
 	secret   string // the credentials in the content
-	mild     bool   // the credentials are one value of a file, whose key names no secret
+	mild     bool   // the credentials are one value of a file, and the key of that value names no secret
 	stream   bool   // a process substitution <(…): a file with this content
 	session  bool   // the output of a shell that takes commands
 }
@@ -32,7 +32,7 @@ func (v value) empty() bool {
 	return !v.known && v.text == "" && len(v.fetched) == 0 && v.decoder == "" && v.secret == "" && !v.session
 }
 
-// merge returns v with the properties of o added, except the text of o.
+// merge returns v with the properties of o, but without the text of o.
 func (v value) merge(o value) value {
 	for _, u := range o.fetched {
 		if len(v.fetched) < maxFetched && !slices.Contains(v.fetched, u) {

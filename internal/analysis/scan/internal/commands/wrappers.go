@@ -15,8 +15,8 @@ type wrapper struct {
 	word        string // the subcommand that starts a program, such as run of uv
 }
 
-// wrappers maps the programs that start the program in their arguments to their options. Source:
-// their manuals in GNU coreutils, findutils, util-linux and sudo.
+// wrappers maps programs to their options. Each of these programs starts the program in its
+// arguments. Source: the manuals of GNU coreutils, findutils, util-linux and sudo.
 var wrappers = sync.OnceValue(func() map[string]wrapper {
 	return map[string]wrapper{
 		"sudo": {short: "ugpCcrtThDR", long: "user group prompt chdir host close-from role type chroot other-user"},
@@ -36,7 +36,7 @@ var wrappers = sync.OnceValue(func() map[string]wrapper {
 })
 
 // unwrapped returns the command that a program starts, and the command's input. The result is false
-// if the program starts no other.
+// if the program does not start another program.
 func unwrapped(name string, args []value, in value) ([]value, value, bool) {
 	if name == "find" {
 		for i, v := range args {
@@ -67,7 +67,7 @@ func unwrapped(name string, args []value, in value) ([]value, value, bool) {
 			break
 		}
 		if name == "command" && strings.ContainsAny(text, "vV") {
-			return nil, in, true // this asks only whether the program exists
+			return nil, in, true // this only checks whether the program exists
 		}
 		n := 1
 		if o := strings.TrimLeft(text, "-"); strings.HasPrefix(text, "--") {

@@ -14,11 +14,11 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/words"
 )
 
-// Is reports whether a program can decode.
+// Is reports whether a program is known to decode texts.
 func Is(program string) bool { return decoders()[program] != nil }
 
-// By returns a text as a program decodes it, and whether that result is known. decodes reports
-// whether the program decodes at all with these arguments.
+// By returns the result of decoding a text with a program. known reports whether the result is
+// known. decodes reports whether the program decodes at all with these arguments.
 func By(program string, args []string, text string) (out string, known, decodes bool) {
 	return decoders()[program](args, text)
 }
@@ -59,8 +59,8 @@ func decodeBasenc(args []string, text string) (string, bool, bool) {
 	return decodeBase64(args, text)
 }
 
-// decodeOpenssl decodes as openssl base64 -d and openssl enc -base64 -d do. With a cipher, the
-// result is unknown.
+// decodeOpenssl decodes like openssl base64 -d and openssl enc -base64 -d. If the command uses a
+// cipher, the result is unknown.
 func decodeOpenssl(args []string, text string) (string, bool, bool) {
 	plain, decodes := false, false
 	for _, v := range args {
@@ -118,7 +118,7 @@ func decodeTr(args []string, text string) (string, bool, bool) {
 	return out, ok, ok
 }
 
-// Tr decodes as tr does with two alphabets of equal length, such as the alphabets of ROT13.
+// Tr decodes like tr with two alphabets of equal length, such as the alphabets of ROT13.
 func Tr(from, to, text string) (string, bool) {
 	from, to = ranges(from), ranges(to)
 	if len(from) < 26 || len(from) != len(to) || strings.EqualFold(from, to) {

@@ -16,7 +16,7 @@ type Token struct {
 	Coded    bool   // a string that consists mostly of numeric escapes: "\x61\x62"
 	From, To int32  // byte offsets in the text
 	Text     string // the name or mark, or the content of a string
-	Match    int32  // the index of the closing bracket of an opening one; without it, the number of tokens
+	Match    int32  // for an opening bracket, the index of the closing one, or the number of tokens if there is none
 }
 
 // Kind is the kind of a token.
@@ -42,11 +42,11 @@ type lexer struct {
 	count  int
 }
 
-// large is the length from which a text is read twice: first to count its tokens, so that their
-// slice need not grow.
+// large is the length in bytes above which a text is read twice. The first time, its tokens are
+// counted, so that the slice of tokens need not grow.
 const large = 128 << 10
 
-// Tokens returns the tokens of a text. whole is false if the text has too many.
+// Tokens returns the tokens of a text. whole is false if the text has too many tokens.
 func Tokens(text string, python bool) (tokens []Token, whole bool) {
 	l := &lexer{text: text, python: python}
 	if len(text) > large {
@@ -120,8 +120,8 @@ func (l *lexer) next() {
 	}
 }
 
-// bracket pairs brackets. A closing bracket of the wrong kind also closes the last open one, since
-// the reader judges calls and not the grammar.
+// bracket pairs brackets. A closing bracket of the wrong kind also closes the last open bracket,
+// since the reader judges calls and not the grammar.
 func (l *lexer) bracket(c byte) {
 	i := int32(len(l.tokens) - 1)
 	switch c {
@@ -254,6 +254,5 @@ func codeUnescaped(text string) (out string, coded bool) {
 	return out, n >= fewestCoded && 2*n >= len(out)
 }
 
-// fewestCoded is the number of numeric escapes from which a string can count as mostly numeric
-// escapes.
+// fewestCoded is the smallest number of numeric escapes with which a string counts as coded.
 const fewestCoded = 8

@@ -70,8 +70,8 @@ func firstLine(text string) int {
 // a line does not count as a prompt: it is more often a comment.
 var rePrompt = lazyregexp.New(`^[ \t]*(?:\([\w.-]{1,40}\) ?)?(?:[$%] |>>> |\.\.\. |[\w.-]{1,40}@[\w.-]{1,60}[ :][^$#%\n]{0,60}[$#%] |\[[\w.-]{1,40}@[^\]\n]{1,60}\][$#%] |PS [A-Za-z]:\\[^>\n]{0,80}> ?)`)
 
-// withoutPrompts returns a block of code without its prompts. If it has prompts, the other lines
-// are mostly output, and of these only lines that look like commands stay.
+// withoutPrompts returns a block of code without its prompts. If the block has prompts, its other
+// lines are mostly output. Of these lines, only those that look like commands stay.
 func withoutPrompts(p passage.Part) (bare passage.Part, prompts bool) {
 	bare = only(p, func(line string, _ bool) (from, to int, ok bool) {
 		from = promptLength(line)
@@ -85,8 +85,8 @@ func withoutPrompts(p passage.Part) (bare passage.Part, prompts bool) {
 	return bare, true
 }
 
-// only returns a copy of a part with the chosen ranges of the chosen lines, and with the lines that
-// continue them. All other lines are empty.
+// only returns a copy of a part. It contains the chosen ranges of the chosen lines, and the lines
+// that continue them. All other lines are empty.
 func only(p passage.Part, choose func(line string, continues bool) (from, to int, ok bool)) passage.Part {
 	var c passage.Copy
 	at := 0
@@ -120,9 +120,9 @@ func (m *page) bareCommands(n ast.Node) {
 	}
 }
 
-// bareCommand returns the command in a line of prose. A line that begins with a program is a
-// command as a whole. Otherwise, the command begins at the first program that is directly followed
-// by an option, a URL or a path.
+// bareCommand returns the range of the command in a line of prose. If the line begins with a
+// program, the whole line is the command. Otherwise, the command begins at the first program that
+// is directly followed by an option, a URL or a path.
 func bareCommand(line string) (from, to int, ok bool) {
 	const marks = "*_\"'($" // around a command in a sentence
 	before, at, ticks := "", 0, 0
@@ -170,8 +170,8 @@ func promptLength(line string) int {
 	return len(rePrompt().FindString(line[:min(len(line), maxPrompt)]))
 }
 
-// inlineCode judges code in a sentence. It takes the code as a command if a part of it begins with
-// a program.
+// inlineCode judges code in a sentence. The code counts as a command if a part of it begins with a
+// program.
 func (m *page) inlineCode(p passage.Part, n *ast.CodeSpan) {
 	if m.loads && runsHere(n, m.p.Text) {
 		m.Find(passage.RunsOnLoad, p, 0, len(p.Text), "a command runs when the skill is loaded: "+secrets.Quote(p.Text))
@@ -200,16 +200,17 @@ func runsHere(n *ast.CodeSpan, text string) bool {
 	return at == 0 || strings.IndexByte(" \t\n\r(*_>:\"'[|-", text[at-1]) >= 0
 }
 
-// The sets list the programs by which a text is recognized as shell code: programs whose name is
-// not an English word, and others.
+// The sets list the programs by which a text is recognized as shell code. The names in programs are
+// not English words; the names in verbs may be.
 var (
 	programs = words.Set{Rows: "curl wget bash sh zsh dash ksh fish sudo doas chmod chown npm npx pnpm bunx pip pip3 pipx uv uvx apt apt-get yum dnf apk docker podman kubectl git ssh scp sftp rsync nc ncat netcat socat telnet " +
 		"powershell pwsh iwr iex irm eval printenv base64 openssl xxd xattr spctl crontab launchctl systemctl osascript python python2 python3 perl ruby php nohup env mkfifo certutil bitsadmin mshta rundll32 reg gpg tar unzip 7z gem cargo deno tee xargs"}
 	verbs = words.Set{Rows: "node bun brew yarn go source export security echo cat printf exec rm mv cp ln dd find make cmd set alias at history kill touch mkdir sed awk grep head install"}
 )
 
-// commandIn returns the first command in a text that has a known program and an argument. If code
-// is not set, the text is prose, and programs whose name is an English word do not count.
+// commandIn returns the range of the first command in a text that has a known program and an
+// argument. If code is not set, the text is prose, and programs with an English word as their name
+// do not count.
 func commandIn(text string, code bool) (from, to int, ok bool) {
 	for at := 0; at < len(text); {
 		end := at + strings.IndexAny(text[at:], "\n|;&(`")

@@ -40,7 +40,7 @@ func (m *page) frontmatter(p passage.Part, body int) {
 	}
 }
 
-// fields judges the texts of frontmatter fields, which models also read.
+// fields judges the texts of frontmatter fields, since models read them too.
 func (m *page) fields(p passage.Part, all []frontmatter.Field) {
 	var texts func(v frontmatter.Value)
 	texts = func(v frontmatter.Value) {
@@ -116,7 +116,7 @@ func toolsOf(v frontmatter.Value) (out []string) {
 // yamlComments judges the comments of a frontmatter. A "#" in quotes or in a block scalar does not
 // begin a comment.
 func (m *page) yamlComments(p passage.Part) {
-	inText := -1 // the indentation of the key whose block scalar this is, or -1
+	inText := -1 // the indentation of the key of the current block scalar, or -1
 	at := 0
 	for line := range strings.Lines(p.Text) {
 		start := at

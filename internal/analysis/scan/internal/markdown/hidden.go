@@ -13,14 +13,14 @@ import (
 )
 
 // minHidden is a length in bytes. A title, an alternative text or a YAML comment is searched for
-// commands and instructions only if it is longer. Shorter ones are labels.
+// commands and instructions only if it is longer. A shorter text is a mere label.
 const minHidden = 60
 
 // maxNotice bounds the bytes that are searched for the first line of a notice.
 const maxNotice = 400
 
-// hidden judges a text that people do not see. what names the text in findings. A text of at most
-// least bytes is searched only for phrases that override instructions or conceal acts.
+// hidden judges a text that people do not see. what describes the text in findings. A text of at
+// most least bytes is searched only for phrases that override instructions or conceal acts.
 func (m *page) hidden(p passage.Part, what string, least int) {
 	if strings.TrimSpace(p.Text) == "" {
 		return
@@ -61,8 +61,8 @@ func (m *page) noteHidden(f *passage.File) {
 	m.Fact(passage.FactHidden, f.Path)
 }
 
-// asking returns the request that a hidden text makes of its reader, or "", and the range of the
-// request.
+// asking finds a request in a hidden text: a URL, a command or an instruction. what is the kind of
+// the request, or "" if there is none, and from and to are its range.
 func asking(text string) (what string, from, to int) {
 	if from := strings.Index(text, "://"); from >= 0 {
 		if from, to := addressAt(text, from); to > from {
@@ -134,7 +134,7 @@ func (m *page) reference(n *ast.LinkReferenceDefinition) {
 	}
 }
 
-// void lists the elements without an end tag. They cannot hide the text after them.
+// void lists the elements without an end tag. Such an element cannot hide the text after it.
 var void = words.Set{Rows: "area base br col embed hr img input link meta source track wbr"}
 
 // unshown lists the elements whose text is not displayed.
@@ -178,10 +178,11 @@ func (m *page) elements(q passage.Part) {
 	}
 }
 
-// inline lists the elements within a line of text. A word can continue after their tags.
+// inline lists the elements within a line of text. A word can continue after the tag of such an
+// element.
 var inline = words.Set{Rows: "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q ruby s samp small span strike strong sub sup time tt u var wbr"}
 
-// separateBlock writes a space at the tag of a block element, which separates words.
+// separateBlock writes a space at the tag of a block element, since such a tag separates words.
 func (m *page) separateBlock(q passage.Part, name string, at int) {
 	if !inline.Has(name) {
 		m.out().Write(" ", q.Offset(at))

@@ -1,4 +1,4 @@
-// Package markdown judges Markdown: its rendered text, its hidden text, and the commands in it.
+// Package markdown judges the rendered text, the hidden text and the commands of Markdown.
 package markdown
 
 import (
@@ -44,10 +44,10 @@ type page struct {
 	loads         bool         // the commands of the page run when the skill is loaded
 	shown, unseen passage.Copy // the visible and the hidden text of the current block
 	links         []link       // of the current block
-	before        block        // the suspicious links of the block before
+	before        block        // the suspicious links of the previous block
 	open          []string     // open elements that hide their content
 	raw           bool         // the page is too large to parse
-	noted         bool         // it has been recorded that the file has hidden text
+	noted         bool         // the fact that the file has hidden text is recorded
 	comment       bool         // an HTML comment that began in an earlier piece is still open
 }
 
@@ -176,8 +176,8 @@ func (n *nesting) depth(line string) int {
 }
 
 // countMarks counts the marks of quotes and lists at the beginning of a line. A space must follow
-// the mark of a list. A line of one repeated mark is a rule or the underline of a heading, and has
-// no such marks.
+// the mark of a list. A line that repeats one mark is a rule or the underline of a heading, so its
+// marks do not count.
 func countMarks(line string) (n int) {
 	line = strings.TrimRight(line, " \t\r\n")
 	if strings.Trim(line, "- \t") == "" || strings.Trim(line, "* \t") == "" {
@@ -199,8 +199,8 @@ func countMarks(line string) (n int) {
 	return n
 }
 
-// plain judges a text that is too large to parse: its text as written, its comments, and all of it
-// as commands.
+// plain judges a text that is too large to parse. It judges the text as written, its comments, and
+// the whole text as commands.
 func (m *page) plain() {
 	m.raw = true
 	m.elements(m.p)
@@ -231,7 +231,7 @@ func (m *page) blocks(n ast.Node) {
 	case *ast.Paragraph, *ast.TextBlock, *ast.Heading:
 		inner := len(m.open)
 		m.inlines(n)
-		m.open = m.open[:min(inner, len(m.open))] // an element opened in a paragraph ends with it
+		m.open = m.open[:min(inner, len(m.open))] // an element that was opened in a paragraph ends with the paragraph
 		m.end()
 		m.bareCommands(n)
 	default:
@@ -250,7 +250,8 @@ func (m *page) lines(segments *text.Segments) passage.Part {
 	return c.Part(m.p)
 }
 
-// out returns the copy to which the current text belongs: of hidden or of visible text.
+// out returns the copy to which the current text belongs: the copy of the hidden or of the visible
+// text.
 func (m *page) out() *passage.Copy {
 	if len(m.open) > 0 || m.comment {
 		return &m.unseen

@@ -13,7 +13,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// block records the first suspicious links of a block of text for the judgement of the next block.
+// block contains the first suspicious links of a block of text. They are needed to judge the next
+// block.
 type block struct {
 	download string // the URL of an archive or a program
 	paste    string
@@ -66,8 +67,7 @@ func (m *page) block(p passage.Part, links []link) {
 	m.before = now
 }
 
-// secretPaths records the files with credentials that a text names. It reports whether there are
-// any.
+// secretPaths records the files with credentials that a text names. found is true if there are any.
 func (m *page) secretPaths(text string) (found bool) {
 	for word := range strings.FieldsSeq(text) {
 		if at := strings.IndexAny(word, "~/$%"); at >= 0 {
@@ -117,7 +117,7 @@ func rawAddress(p passage.Part, l link) string {
 	return p.File.Text[p.Offset(l.from) : p.Offset(l.to-1)+1]
 }
 
-// findLink reports a finding about a link. Its text is the address of the link.
+// findLink reports a finding about a link. The text of the finding is the address of the link.
 func (m *page) findLink(id skill.RuleID, p passage.Part, l link, message string) {
 	q := p.Slice(l.from, l.to)
 	if l.from == l.to || p.Text[l.from:l.to] != l.url {
@@ -154,7 +154,8 @@ const (
 	maxAddress = 2 << 10
 )
 
-// addressAt returns the range of the address around a "://". The range is empty without an address.
+// addressAt returns the range of the address around a "://". The range is empty if there is no
+// address.
 func addressAt(text string, at int) (from, to int) {
 	from = at
 	for from > 0 && at-from < maxScheme && (text[from-1]|0x20 >= 'a' && text[from-1]|0x20 <= 'z') {
@@ -178,8 +179,8 @@ func addressAt(text string, at int) (from, to int) {
 	return from, to + len(trimmed)
 }
 
-// The sets list the extensions of programs, and of archives that can contain programs. Sources: the
-// file types that Windows (AssocIsDangerous) and macOS (LSRiskCategory) warn about.
+// The sets list the extensions of programs, and of archives that can contain programs. Source: the
+// file types about which Windows (AssocIsDangerous) and macOS (LSRiskCategory) warn.
 var (
 	programTypes = words.Set{Rows: ".exe .msi .dmg .pkg .deb .rpm .appimage .apk .scr .bat .cmd .vbs .hta .jar .msix .ps1 .command .run .bin"}
 	archiveTypes = words.Set{Rows: ".zip .rar .7z .tar .tgz .gz .xz .bz2 .iso .cab .img"}

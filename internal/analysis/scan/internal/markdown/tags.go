@@ -20,7 +20,7 @@ type pieceKind int
 
 const (
 	textPiece pieceKind = iota
-	comment             // or another construct that is no tag: a doctype, an instruction
+	comment             // or a different construct that is not a tag: a doctype or an instruction
 	startTag
 	endTag
 )
@@ -30,8 +30,8 @@ type attribute struct{ key, value string }
 // rawElements lists the elements whose content is plain text. Only their own end tag ends it.
 var rawElements = words.Set{Rows: "script style textarea title xmp iframe noembed noframes"}
 
-// pieces splits HTML as browsers do (WHATWG HTML, 13.2.5). It does not use golang.org/x/net/html,
-// whose tables would take 113 KB at each start of knack.
+// pieces splits HTML like a browser (WHATWG HTML, 13.2.5). It does not use golang.org/x/net/html,
+// since the tables of that package would take 113 KB at each start of knack.
 type pieces struct {
 	rest string
 	raw  string // the raw element whose content comes next, or ""

@@ -4,7 +4,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Report receives the findings of readers.
+// Report receives the findings and facts that the readers of a scan report.
 type Report interface {
 	// Find reports that a rule fires on the bytes of a part between two offsets.
 	Find(id skill.RuleID, p Part, from, to int, message string, notes ...string)

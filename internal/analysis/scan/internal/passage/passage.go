@@ -14,8 +14,8 @@ import (
 type File struct {
 	Path string // "a.zip!b/c.sh" for an entry
 	Text string
-	// ended counts, for each block of the text, the lines that end before it. It is built at the
-	// first use. last is the last located offset.
+	// ended has, for each block of the text, the number of lines that end before the block. It is
+	// built at the first use. last is the last located offset.
 	ended []int
 	last  place
 }
@@ -23,8 +23,8 @@ type File struct {
 // blockSize is the size in bytes of the blocks for which ended counts the lines.
 const blockSize = 64 << 10
 
-// place is an offset of a file and its column. In a long line, the column of the next finding is
-// counted from it.
+// place is an offset in a file, with its column. In a long line, the column of the next finding is
+// counted from this place.
 type place struct{ offset, column int }
 
 // Whole returns the file as a part.
@@ -54,8 +54,8 @@ func (f *File) Position(from, to int) (skill.Position, int) {
 	return skill.Position{Line: line + 1, Column: f.last.column}, max(utf8.RuneCountInString(f.Text[from:end]), 1)
 }
 
-// locate returns the place of an offset. It counts from the last located place if that is not after
-// the offset.
+// locate returns the place of an offset. It counts from the last located place, unless that place
+// is after the offset.
 func (f *File) locate(at int) place {
 	start := place{column: 1}
 	if f.last.offset <= at && f.last.column > 0 {
@@ -97,7 +97,7 @@ type Part struct {
 	Text  string
 	Depth int    // how often it was decoded
 	Nest  int    // how often it was a string that another program runs
-	spans []span // the places of the text in the file, in order
+	spans []span // map the text to the file, in order
 }
 
 // span maps an offset of the text to an offset of the file.
@@ -124,16 +124,16 @@ func (p Part) Slice(from, to int) Part {
 	return out
 }
 
-// With returns a part with another text, derived from the bytes at an offset of p. All findings in
-// the new text have that position.
+// With returns a part with a text that is derived from the bytes at an offset of p. All findings in
+// the new text have the position of that offset.
 func (p Part) With(text string, at int) Part {
 	place := p.Offset(at)
 	p.Text = text
-	p.spans = []span{{0, place}, {0, place}} // two spans at 0 mark an anchored part: no later byte has a place of its own
+	p.spans = []span{{0, place}, {0, place}} // two equal spans mark an anchored part, in which no byte has a position of its own
 	return p
 }
 
-// Decoded is like With for a decoded text: the depth of the part is one more.
+// Decoded is like [Part.With] for a decoded text. It also increments the depth of the part.
 func (p Part) Decoded(text string, at int) Part {
 	p = p.With(text, at)
 	p.Depth++
@@ -165,8 +165,8 @@ func (p Part) Place(from, to int) (skill.Position, int) {
 	return p.File.Position(lo, hi)
 }
 
-// Around returns a range as written in the file, with the words around it. The rendered text would
-// not do: without characters that are marks, a secret would not be recognised.
+// Around returns a range as written in the file, with the words around it. It does not use the
+// rendered text: a secret might not be recognised there, since the marks of Markdown are missing.
 func (p Part) Around(from, to int) string {
 	lo, hi := p.Offset(from), p.Offset(max(to-1, from))+1
 	if p.anchored() || lo >= hi {
@@ -175,8 +175,8 @@ func (p Part) Around(from, to int) string {
 	return around(p.File.Text, lo, hi)
 }
 
-// around returns a range with the words around it on its line. It keeps words whole, since a cut
-// secret would not be recognised.
+// around returns a range with the words around it on the same line. It does not cut a word, since a
+// part of a secret would not be recognised.
 func around(text string, begin, end int) string {
 	const room, blank = 60, " \t\r\n"
 	from, to := max(0, begin-room/2), min(len(text), end+room)

@@ -20,7 +20,7 @@ const Shown = 4
 type Secret struct {
 	What     string
 	From, To int
-	Body     int // where the secret itself begins: a key has a header in front
+	Body     int // where the secret itself begins, after the header of a key
 }
 
 // Hide replaces the characters of each secret in a text with an ellipsis, except the first [Shown].
@@ -74,8 +74,8 @@ func Quote(text string) string {
 	return "'" + display.Echo(display.Cut(text, maxQuote)) + "'"
 }
 
-// maxQuoted bounds the bytes that Quote searches for secrets. It is larger than the text that Quote
-// returns.
+// maxQuoted bounds the bytes that Quote searches for secrets. It is larger than maxQuote, the bound
+// on the text that Quote returns.
 const maxQuoted = 4096
 
 const maxQuote = 160
@@ -114,7 +114,8 @@ const (
 	hexes   = digits + "abcdef"
 )
 
-// Forms lists the token forms that issuers document, or that their own secret scanning looks for.
+// Forms lists the forms of tokens that issuers document, or that the issuers' own scanners search
+// for.
 var Forms = []Form{
 	// AWS, IAM identifiers: AKIA marks a long-term key and ASIA a session's key; base32.
 	{Issuer: "AWS", Prefix: "AKIA", Least: 16, Most: 16, Alphabet: "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"},
@@ -181,7 +182,7 @@ func (t *Form) appendTokens(text string, found []Secret) []Secret {
 			end = at + t.Most // the extension of a file, or the next sentence, follows
 		}
 		if end-at > t.Most+1 {
-			at = end // no prefix inside this long run can begin a token either
+			at = end // a prefix inside this long run cannot begin a token either
 			continue
 		}
 		random := strings.TrimRight(text[at:end], ".-_") // punctuation of a sentence or a table
@@ -209,7 +210,7 @@ func (t *Form) appendTokens(text string, found []Secret) []Secret {
 	}
 }
 
-// sampleSecrets lists texts, in lower case, that only made-up tokens contain.
+// sampleSecrets lists strings, in lower case, that only made-up tokens contain.
 var sampleSecrets = []string{
 	"example", "sample", "dummy", "fake", "test", "demo", "your", "here", "token", "secret", "insert", "replace", "changeme", "redacted", "placeholder",
 	"xxx", "1234", "4321", "a1b2", "1a2b", "abcd", "0000", "deadbeef", "foobar",
@@ -232,8 +233,8 @@ func IsSample(random string) bool {
 	return entropy(random) < leastEntropy
 }
 
-// leastEntropy bounds the entropy of a token, in bits per character. 16 random characters of an
-// alphabet of 32 have 3.6, and only once in 100,000 times fewer than 2.75.
+// leastEntropy is the lowest entropy of a token, in bits per character. 16 random characters of an
+// alphabet of 32 have 3.6 on average, and less than 2.75 only once in 100,000 times.
 const leastEntropy = 2.75
 
 // entropy returns the entropy of a text in bits per character, computed from the frequency of each

@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// Kind is the class of a host, judging by its name.
+// Kind is the class of a host. It depends only on the name of the host.
 type Kind int
 
 // The kinds.
@@ -168,7 +168,7 @@ func isPlaceholderName(host string) bool {
 	return other && !dot
 }
 
-// address parses an IP address in each form that programs accept: IPv6, and IPv4 as one to four
+// address parses an IP address in any form that programs accept. IPv4 may be written as one to four
 // numbers, each decimal, octal or hexadecimal (inet_aton of POSIX).
 func address(host string) (netip.Addr, bool) {
 	if addr, err := netip.ParseAddr(host); err == nil {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// maxPath bounds the bytes of a path that Credential judges. People write no longer paths.
+// maxPath bounds the bytes of a path that Credential judges. People do not write longer paths.
 const maxPath = 200
 
 // Credential reports whether a text is the path of a file with credentials, such as
@@ -78,8 +78,8 @@ func Homely(path string) string {
 }
 
 // Outside reports whether a text is a path outside the skill: below the home folder, in a folder of
-// the system, or two folders up. Other texts with a leading slash do not count: they are pages,
-// patterns or commands of an agent.
+// the system, or two folders up. Other texts with a leading slash do not count. They are pages of a
+// site, patterns, or commands of an agent.
 func Outside(path string) bool {
 	switch {
 	case strings.Contains(path, "…") || strings.Contains(path, "..."):

@@ -14,17 +14,17 @@ var credentials = []string{
 	".bitcoin/", ".ethereum/keystore/", ".electrum/wallets/", ".config/solana/id.json", "library/application support/exodus/", // wallets
 }
 
-// system lists whole paths of system files with secrets. Source: shadow(5), proc(5).
+// system lists the full paths of system files with secrets. Source: shadow(5), proc(5).
 var system = []string{"/etc/shadow", "/etc/gshadow", "/proc/self/environ", "/etc/krb5.keytab"}
 
-// public lists endings of files in the folders of credentials that are not secret. Source: ssh(1),
-// FILES.
+// public lists the ends of paths of files that are not secret, although they are in folders of
+// credentials. Source: ssh(1), FILES.
 var public = []string{".pub", "known_hosts", ".ssh/config", "authorized_keys", ".ssh/rc", ".ssh/environment"}
 
-// starting lists the files and folders whose content starts automatically. Sources: MITRE ATT&CK
-// T1546.004 (shell start files), T1053.003 (cron), T1543.001 and .004 (launchd), T1543.002
-// (systemd), T1547.013 (autostart), T1037 (rc scripts), T1098.004 (authorized_keys), T1548.003
-// (sudoers); githooks(5).
+// starting lists the files and folders whose content the system or a program starts automatically.
+// Sources: MITRE ATT&CK T1546.004 (shell start files), T1053.003 (cron), T1543.001 and .004
+// (launchd), T1543.002 (systemd), T1547.013 (autostart), T1037 (rc scripts), T1098.004
+// (authorized_keys), T1548.003 (sudoers); githooks(5).
 var starting = []string{
 	"/.bashrc", "/.bash_profile", "/.bash_login", "/.bash_logout", "/.profile", "/.zshrc", "/.zprofile", "/.zshenv", "/.zlogin", "/.kshrc", "/.config/fish/config.fish", "/.config/fish/conf.d/",
 	"/etc/profile", "/etc/bash.bashrc", "/etc/zshrc", "/etc/zsh/", "/etc/rc.local", "/etc/init.d/", "/etc/cron", "/var/spool/cron/", "/etc/anacrontab",

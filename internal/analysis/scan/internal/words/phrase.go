@@ -16,7 +16,7 @@ type word struct {
 	last     bool // the word ends its sentence
 }
 
-// maxWord bounds the bytes of a word whose text is kept. No language has longer words.
+// maxWord bounds the bytes of a word whose text is kept. Words of languages are not longer.
 const maxWord = 64
 
 // wordAt returns the first word of a text at or after an offset.
@@ -61,9 +61,9 @@ func wordAt(text string, at int) (word, bool) {
 	return w, true
 }
 
-// The sets have the words of sentences that override instructions: "ignore all previous
-// instructions", "forget everything above", "disregard what you were told". The words are knack's
-// own; OWASP LLM01 describes the effect of such sentences.
+// The sets contain the words of sentences that override instructions, such as "ignore all previous
+// instructions" or "forget everything above". The choice of words is knack's own; OWASP LLM01
+// describes the effect of such sentences.
 var (
 	overrideVerbs = Set{Rows: "ignore ignoring disregard disregarding forget discard override overriding bypass supersede supersedes overrides dismiss"}
 	overrideWhose = Set{Rows: "previous prior earlier preceding foregoing above system developer original initial"}
@@ -93,9 +93,9 @@ func Overriding(text string) (from, to int, ok bool) {
 	})
 }
 
-// The sets have the words of sentences that conceal an act from the user: "do not tell the user",
-// "keep this from the user", "without the user knowing". A sentence that only proposes other words,
-// as in "do not tell the user to …", conceals nothing.
+// The sets contain the words of sentences that conceal an act from the user, such as "do not tell
+// the user" or "without the user knowing". A sentence such as "do not tell the user to …" conceals
+// nothing: it only proposes other words.
 var (
 	concealStart = Set{Rows: "not don't dont never without hide hiding conceal concealing keep"}
 	concealVerbs = Set{Rows: "tell telling inform informing notify notifying alert alerting mention mentioning reveal revealing disclose disclosing report reporting admit show showing"}
@@ -191,7 +191,7 @@ func untold(text string, w word) (int, bool) {
 // that its sentence negates, such as "never ignore previous instructions". match receives the first
 // word and returns the end of the phrase.
 func firstPhrase(text string, starts *Set, match func(word) (to int, ok bool)) (from, to int, ok bool) {
-	negated, near := false, 0 // whether this sentence is negated, and for how many more words
+	negated, near := false, 0 // the sentence has a negation; for near more words, it negates the phrase
 	for at := 0; ; {
 		w, ok := wordAt(text, at)
 		if !ok {
@@ -220,11 +220,11 @@ var negations = Set{Rows: "not don't dont never cannot can't won't doesn't shoul
 // quotes lists opening quotation marks, each with its closing mark.
 var quotes = [][2]string{{"\"", "\""}, {"'", "'"}, {"`", "`"}, {"“", "”"}, {"„", "“"}, {"‘", "’"}, {"«", "»"}}
 
-// testWords are words of a sentence about a text that is searched for or used in a test.
+// testWords lists words of sentences about tests, or about phrases to search for.
 var testWords = Set{Rows: "test tests tested testing fixture fixtures sample samples example examples detect detects detected detection detector flag flags flagged match matches pattern patterns phrase phrases string strings payload payloads scanner rule rules"}
 
-// Quoted reports whether a sentence about a test quotes a phrase, with only a few more bytes inside
-// the quotation marks.
+// Quoted reports whether a phrase is in quotation marks, in a sentence about a test. The marks may
+// enclose a few more bytes.
 func Quoted(text string, from, to int) bool {
 	const room = 20
 	before, after := text[:from], text[to:]

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// pastes lists hosts at which anyone can publish texts anonymously. The source of a row is the
-// service's own description.
+// pastes lists hosts at which anyone can publish texts anonymously. Source: the description of each
+// service.
 const pastes = "pastebin.com pastebin.pl paste.ee paste.rs paste.debian.net paste.mozilla.org paste.ubuntu.com paste.centos.org paste.c-net.org pastes.io pastes.dev paste.gg " +
 	"hastebin.com hastebin.skyra.pw dpaste.com dpaste.org bpa.st ghostbin.com ghostbin.co privatebin.net cpaste.org controlc.com justpaste.it " +
 	"ix.io sprunge.us termbin.com clbin.com p.ip.fi rentry.co rentry.org textbin.net snippet.host glot.io telegra.ph codepad.org nopaste.net vpaste.net"
@@ -15,7 +15,7 @@ const pastes = "pastebin.com pastebin.pl paste.ee paste.rs paste.debian.net past
 var pasteHosts = Set{Rows: pastes}
 
 // transient lists hosts at which anyone can publish content for a while, anonymously. Their
-// subdomains count too. The source of a row is the service's own description.
+// subdomains count too. Source: the description of each service.
 var transient = Set{Rows: pastes + " " +
 	// Gists: https://docs.github.com/get-started/writing-on-github/editing-and-sharing-content-with-gists
 	"gist.github.com gist.githubusercontent.com " +
@@ -32,14 +32,15 @@ var transient = Set{Rows: pastes + " " +
 	"bit.ly tinyurl.com t.co is.gd v.gd ow.ly buff.ly cutt.ly rb.gy shorturl.at tiny.cc rebrand.ly t.ly short.io bl.ink lnkd.in s.id shorte.st adf.ly " +
 	"dub.sh tiny.one tinu.be urlz.fr clck.ru u.to qr.ae soo.gd bc.vc chilp.it x.gd da.gd"}
 
-// reserved lists names that cannot be owned; the names below them count too. Sources: RFC 2606, RFC
-// 6761, RFC 8375 and ICANN's resolution 2024.07.29.06 (internal).
+// reserved lists domain names that nobody can own. The names below them count too. Sources: RFC
+// 2606, RFC 6761, RFC 8375 and ICANN's resolution 2024.07.29.06 (internal).
 var reserved = Set{Rows: "example test invalid localhost local internal home.arpa example.com example.net example.org"}
 
-// placeholderHosts lists placeholders for a host of the reader's choice. They count as a name
-// without a dot, as the label before the top-level domain, and as a variable. Sources: RFC 2606
-// (example); OWASP's Web Security Testing Guide and MITRE's CAPEC (attacker, evil, malicious,
-// victim); the options of Metasploit (lhost, rhost); otherwise the manuals of curl, ssh and nginx.
+// placeholderHosts lists placeholders for a host of the reader's choice. A placeholder counts as a
+// name without a dot, as the label before the top-level domain, and as the name of a variable.
+// Sources: RFC 2606 (example); OWASP's Web Security Testing Guide and MITRE's CAPEC (attacker,
+// evil, malicious, victim); the options of Metasploit (lhost, rhost); otherwise the manuals of
+// curl, ssh and nginx.
 var placeholderHosts = Set{Rows: "example attacker attackers attacker-server attacker-ip attacker-host attacker-site attacker-controlled evil evil-server evilsite evil-site malicious malicious-site malicious-server " +
 	"malware-site badsite hacker victim victim-server target target-host target-ip lhost rhost c2 c2-server c2server callback-host collaborator " +
 	"host hostname host-name server server-name ip ip-address domain domain-name remote-host remote url base-url " +

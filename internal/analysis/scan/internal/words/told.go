@@ -6,7 +6,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// The sets have the words with which a text tells its reader to run something.
+// The sets contain the words with which a text tells its reader to run something.
 var (
 	runVerbs   = Set{Rows: "run execute paste launch enter eval invoke install"}
 	runObjects = Set{Rows: "command commands script scripts code snippet content contents terminal shell powershell bash console prompt installer installation setup lines it this"}
@@ -19,15 +19,16 @@ func Running(text string) (from, to int, ok bool) {
 	})
 }
 
-// passWords are words for a password. passWith are words before them that replace the word "is".
+// passWords lists words for a password. passWith lists words that can precede them; the password
+// then follows without "is" or a colon.
 var (
 	passWords = Set{Rows: "pass password passcode passphrase pwd pw"}
 	passWith  = Set{Rows: "with using use enter"}
 )
 
-// rePassword and rePasswordWith match the text after the word, up to and including the password,
-// which is the group. Between the two is the word "is" or a mark such as a colon, or nothing after
-// "with".
+// rePassword and rePasswordWith match the text after a word of passWords. Their group is the
+// password. In rePassword, "is" or a mark such as a colon precedes the password. rePasswordWith
+// applies after a word of passWith, and needs no such mark.
 var (
 	rePassword     = lazyregexp.New(`^(?:["'*]{0,4}\s+(?:for|of|to)\s[^.\n:=]{0,30})?["'*]{0,4}(?:\s+is\b|\s*[:=\x{2013}\x{2014}]|\s+-)\s*["'\x{201c}\x{2018}(*]*([^\s"'\x{201d}\x{2019})*,;]{2,64})`)
 	rePasswordWith = lazyregexp.New(`^\s+["'\x{201c}\x{2018}(*]*([^\s"'\x{201d}\x{2019})*,;]{2,64})`)
@@ -39,10 +40,10 @@ var (
 	reLogin  = lazyregexp.New(`(?i)\b(?:user(?:name)?|login|log in|sign in|account|credentials?|ssh|sudo|database|root)\b`)
 )
 
-// Password returns the range of the password of a download in a text. link is the offset at which
-// the link to the download ends, or negative if the link is in the block before. A password counts
-// only beside words about opening an archive, or right after the link. Other passwords belong to
-// accounts.
+// Password returns the range of the password for a download in a text. link is the offset at which
+// the link to the download ends, or negative if the link is in the previous block. A password
+// counts only near words about opening an archive, or right after the link. Other passwords belong
+// to accounts.
 func Password(text string, link int) (from, to int, ok bool) {
 	const near = 60
 	if lower := strings.ToLower(text); !strings.Contains(lower, "pass") && !strings.Contains(lower, "pw") {
@@ -79,7 +80,7 @@ func Password(text string, link int) (from, to int, ok bool) {
 	}
 }
 
-// maxWhole bounds the bytes of a word that is taken for a password.
+// maxWhole bounds the bytes that are added to a password to complete its word.
 const maxWhole = 2 << 10
 
 // maxPassword bounds the distance in bytes from the word to its password.
@@ -94,8 +95,8 @@ func isPlaceholder(value string) bool {
 
 var passwordWords = Set{Rows: "protected protection prompt manager field hash hashes from to in that which you below above and or authentication required optional empty set not the a an it if when for is as with by on be will can may must should needed asked stored entered given provided only same your my xxx"}
 
-// The sets have the words with which a text asks its reader to act: a verb at the beginning of a
-// sentence, and the object of the verb.
+// The sets contain the words with which a text tells its reader to act: a verb at the beginning of
+// a sentence, and the object of the verb.
 var (
 	askVerbs   = Set{Rows: "run execute send upload download fetch install invoke call post submit transmit email visit paste read collect copy delete remove overwrite append write disable enable approve grant always you"}
 	askObjects = Set{Rows: "must should command commands script scripts file files contents content token tokens key keys password passwords credentials secret secrets environment variable variables url link data output " +

@@ -1,5 +1,5 @@
-// Package words has the word tables of a scan. It classifies hosts and paths only by their names.
-// It recognises the meaning of sentences by words and their order, without a grammar.
+// Package words contains the word tables of a scan. It classifies hosts and paths only by their
+// names. It recognises the meaning of a sentence by its words and their order, without a grammar.
 package words
 
 import (
@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Set is a set of words. It is built at its first use, so that a server that does not scan starts
-// without it.
+// Set is a set of words. It is built at its first use, so that a server that does not scan never
+// builds it.
 type Set struct {
 	Rows string // the words, separated by spaces
 	once sync.Once
@@ -36,7 +36,8 @@ func Has(row, word string) bool {
 	return false
 }
 
-// IsFlag reports whether a word of a command is one of the options: a letter, or a long name.
+// IsFlag reports whether a word of a command is one of the given options. letters are the short
+// options, and long the names of the long ones.
 func IsFlag(word, letters, long string) bool {
 	if name, ok := strings.CutPrefix(word, "--"); ok {
 		return name != "" && Has(long, name)

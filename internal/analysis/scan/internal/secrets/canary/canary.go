@@ -1,5 +1,5 @@
-// Package canary makes invented secrets for tests that check that no secret is displayed. It makes
-// them at run time, so that no file of the repository contains one.
+// Package canary makes invented secrets. Tests use them to check that no secret is displayed. It
+// makes them at run time, so that no file of the repository contains one.
 package canary
 
 import (
