@@ -145,18 +145,14 @@ func isShared(p profile.Profile) bool {
 // instructions, in at most room units. named are the names in the text before the list; the list
 // leaves them out if not all names fit.
 func ownList(v catalog.View, all []*catalog.Entry, p profile.Profile, room int, named []string) string {
-	list := func(skills []*catalog.Entry) (string, listing.Arrangement) {
-		place := listing.Place{Budget: room, Whole: listing.Markdown, Row: listing.Markdown, Search: p.ToolName(findName)}
-		texts, a := listing.Lay(skills, listing.Order(v, skills, false), p.Unit, place)
-		return texts[0], a
+	place := listing.Place{Budget: room, Whole: listing.Markdown, Row: listing.Markdown, Search: p.ToolName(findName)}
+	title, skills, order := theSkills, all, listing.Order(v, all, false)
+	if len(named) > 0 && !listing.Names(all, order, p.Unit, place) {
+		title, skills = otherSkills, slices.DeleteFunc(slices.Clone(all), func(e *catalog.Entry) bool { return slices.Contains(named, display.OneLine(e.Name)) })
+		order = listing.Order(v, skills, false)
 	}
-	text, a := list(all)
-	if len(named) == 0 || !a.OmitsAny() {
-		return theSkills + text
-	}
-	others := slices.DeleteFunc(slices.Clone(all), func(e *catalog.Entry) bool { return slices.Contains(named, display.OneLine(e.Name)) })
-	text, _ = list(others)
-	return otherSkills + text
+	texts, _ := listing.Lay(skills, order, p.Unit, place)
+	return title + texts[0]
 }
 
 // The titles of the lists in the instructions.

@@ -53,7 +53,7 @@ type Place struct {
 //
 // One line of the first place says how the list was shortened.
 func Lay(entries []*catalog.Entry, order []int, unit profile.Unit, places ...Place) ([]string, Arrangement) {
-	l := layout{entries: entries, unit: unit, places: places, items: make([]item, 0, min(len(order), Budget)), used: make([]int, len(places))}
+	l := newLayout(entries, unit, places)
 	texts := make([]string, len(places))
 	if len(entries) == 0 {
 		texts[0] = none
@@ -90,6 +90,18 @@ func Lay(entries []*catalog.Entry, order []int, unit profile.Unit, places ...Pla
 	return texts, a
 }
 
+// Names reports whether [Lay] names all skills in this place. It lays out no more than it needs for
+// the answer.
+func Names(entries []*catalog.Entry, order []int, unit profile.Unit, p Place) bool {
+	if p.Budget < MinBudget {
+		_, a := Of(entries).names(p.Row.escape, p.Budget, "", p.Search)
+		return !a.OmitsAny()
+	}
+	l := newLayout(entries, unit, []Place{p})
+	_, ok := l.whole(p)
+	return ok || l.name(order)
+}
+
 // item is a skill as the list shows it.
 type item struct {
 	index             int // in the list
@@ -123,6 +135,10 @@ type layout struct {
 	used    []int  // units used, by place
 	note    string // how the list was shortened
 	topics  []string
+}
+
+func newLayout(entries []*catalog.Entry, unit profile.Unit, places []Place) *layout {
+	return &layout{entries: entries, unit: unit, places: places, items: make([]item, 0, min(len(entries), Budget/16)), used: make([]int, len(places))}
 }
 
 // whole writes all skills with full descriptions for one place, if they fit.

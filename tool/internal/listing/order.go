@@ -22,7 +22,7 @@ func Order(v catalog.View, skills []*catalog.Entry, littleRoom bool) []int {
 			keys[i].day = e.Stamp.MTime / int64(24*time.Hour)
 		}
 	}
-	slices.SortStableFunc(keys, orderKey.compare)
+	slices.SortFunc(keys, orderKey.compare)
 	order := make([]int, len(keys))
 	for i, k := range keys {
 		order[i] = k.index
@@ -38,5 +38,5 @@ type orderKey struct {
 }
 
 func (k orderKey) compare(o orderKey) int {
-	return cmp.Or(cmp.Compare(k.rank, o.rank), cmp.Compare(o.uses, k.uses), cmp.Compare(o.day, k.day), cmp.Compare(k.length, o.length))
+	return cmp.Or(cmp.Compare(k.rank, o.rank), cmp.Compare(o.uses, k.uses), cmp.Compare(o.day, k.day), cmp.Compare(k.length, o.length), cmp.Compare(k.index, o.index))
 }

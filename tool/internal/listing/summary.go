@@ -128,7 +128,7 @@ func Head(skills []*catalog.Entry, order []int, n int, search string) (text stri
 type summary struct {
 	names    []string
 	length   []int    // by name, in characters
-	all      []string // possible topics, sorted
+	all      []string // possible topics
 	words    [][]int  // by name, its possible topics as indexes of all
 	replaced []bool
 	limit    int // in characters
@@ -141,21 +141,24 @@ type summary struct {
 func summaryOf(skills []*catalog.Entry, limit int, search string) *summary {
 	count := min(len(skills), sampled)
 	s := &summary{names: make([]string, count), length: make([]int, count), words: make([][]int, count), replaced: make([]bool, count), limit: limit, search: search}
-	words, end := make([]string, 0, 3*count), make([]int, count) // the words of all names, and the end of each name's words
+	indexes, end := make([]int, 0, 3*count), make([]int, count) // the words of all names, and the end of each name's words
+	index := make(map[string]int, count)
+	var words []string
 	for i := range count {
 		name := display.OneLine(skills[i*len(skills)/count].Name)
 		s.names[i], s.length[i], s.replaced[i] = name, display.Length(name), true
-		words = appendTopicWords(words, name)
-		end[i] = len(words)
+		words = appendTopicWords(words[:0], name)
+		for _, w := range words {
+			at, known := index[w]
+			if !known {
+				at = len(s.all)
+				index[w], s.all = at, append(s.all, w)
+			}
+			indexes = append(indexes, at)
+		}
+		end[i] = len(indexes)
 	}
-	s.all = slices.Clone(words)
-	slices.Sort(s.all)
-	s.all = slices.Compact(s.all)
 	s.in = make([][]int, len(s.all))
-	indexes := make([]int, len(words))
-	for i, w := range words {
-		indexes[i], _ = slices.BinarySearch(s.all, w)
-	}
 	begin := 0
 	for i := range count {
 		s.words[i], begin = indexes[begin:end[i]], end[i]
@@ -248,7 +251,10 @@ func (s *summary) topics() (topics []string, needed int) {
 		}
 	}
 	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(len(in[b])-len(in[a]), in[a][0]-in[b][0], a-b)
+		if order := cmp.Or(len(in[b])-len(in[a]), in[a][0]-in[b][0]); order != 0 {
+			return order
+		}
+		return strings.Compare(s.all[a], s.all[b])
 	})
 	topics = make([]string, len(order))
 	for i, w := range order {
