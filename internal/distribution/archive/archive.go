@@ -1,9 +1,9 @@
 // Package archive reads untrusted zip and tar archives, and writes tar archives with reproducible
 // bytes.
 //
-// It refuses an archive that two programs could read differently, or that has a name outside its
-// folder. Other entries that no skill may have, such as links and devices, are returned with
-// their type: [origin.Find] decides about them. The package never touches a disk.
+// The package refuses an archive that two programs could read differently, and an archive with a
+// path that leads out of its folder. It returns other entries that no skill may have, such as links
+// and devices, with their type. [origin.Find] decides about them. The package never touches a disk.
 package archive
 
 import (
@@ -27,13 +27,13 @@ const (
 	maxNames = 16 << 20
 	// maxPath bounds one path, in bytes: PATH_MAX of common systems.
 	maxPath = 4096
-	// maxRatio is the maximum number of bytes to which one packed byte may unpack, after the first
-	// freeRatio bytes. Deflate reaches 1,032, real skills 20.
+	// maxRatio is the maximum number of unpacked bytes for one packed byte. It applies after the
+	// first freeRatio unpacked bytes. Deflate reaches 1,032, and real skills reach 20.
 	maxRatio  = 100
 	freeRatio = origin.MaxSize
 )
 
-// ErrRefused is the category of errors about a damaged or forbidden archive.
+// ErrRefused matches each error about a damaged or forbidden archive, with [errors.Is].
 var ErrRefused = errors.New("the archive is refused")
 
 type refusal struct{ message string }
@@ -46,9 +46,9 @@ func refuse(format string, args ...any) error {
 }
 
 // Walk reads an archive of size bytes and calls visit for each entry except folders, in the order
-// of the archive. It detects the format from the first bytes. content yields the entry's bytes
-// until visit returns, and fails if they contradict the archive's headers. An error of visit ends
-// the walk and is returned. An error about the archive is [ErrRefused].
+// of the archive. It detects the format from the first bytes. content is valid until visit returns.
+// Its reads fail if the bytes contradict the archive's headers. Walk stops at the first error of
+// visit and returns it. An error about the archive is an [ErrRefused].
 func Walk(ctx context.Context, r io.ReaderAt, size int64, visit func(e origin.Node, content io.Reader) error) error {
 	in := io.NewSectionReader(contextReader{ctx, r}, 0, size)
 	head := make([]byte, 262)

@@ -25,7 +25,8 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadByte implements [io.ByteReader], so that the decompressor needs no buffer of its own.
+// ReadByte implements [io.ByteReader]. Without it, the decompressor would read ahead into a buffer
+// of its own.
 func (c *counter) ReadByte() (byte, error) {
 	b, err := c.r.ReadByte()
 	if err == nil {
@@ -79,7 +80,7 @@ func walkTar(in io.Reader, packed func() int64, visit func(origin.Node, io.Reade
 			return damaged(err)
 		}
 		if h.Typeflag == tar.TypeXGlobalHeader {
-			c.entries++ // git archive writes it; it names no file
+			c.entries++ // git archive writes this entry, which names no file
 			continue
 		}
 		path, folder, err := c.path(h.Name)
@@ -117,7 +118,8 @@ func targetOf(h *tar.Header, at string) string {
 	return strings.Repeat("../", strings.Count(at, "/")) + h.Linkname
 }
 
-// failure remembers the error of reading a file, so that visitors cannot ignore it.
+// failure remembers the first error of reading a file. The walk returns this error even if the
+// visitor ignores it.
 type failure struct {
 	r   io.Reader
 	err error
@@ -135,8 +137,8 @@ func (f *failure) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// headerOnly reports whether entries of a type have no content. For these [tar.Reader] ignores
-// the size in the header, but other programs skip that many bytes.
+// headerOnly reports whether entries of a type have no content. [tar.Reader] ignores the size in
+// the header of such an entry. Other programs skip that many bytes.
 func headerOnly(flag byte) bool {
 	switch flag {
 	case tar.TypeLink, tar.TypeSymlink, tar.TypeChar, tar.TypeBlock, tar.TypeFifo:
@@ -155,7 +157,7 @@ func typeOf(h *tar.Header) origin.NodeType {
 	}
 	for key := range h.PAXRecords {
 		if strings.HasPrefix(key, "GNU.sparse.") {
-			return origin.Other // its holes take no space, so it can claim any size
+			return origin.Other // a sparse file can claim any size, since its holes take no space
 		}
 	}
 	if h.Mode&0o111 != 0 {
@@ -164,9 +166,9 @@ func typeOf(h *tar.Header) origin.NodeType {
 	return origin.Regular
 }
 
-// end reads the rest after the last entry, which may only be zeros. This detects a truncated
-// archive, and makes the decompressor check its checksum. A tar in a complete gzip needs no end
-// marker: umoci writes none into image layers.
+// end reads the bytes after the last entry, which must be zeros. Reading them detects a truncated
+// archive, and makes the decompressor compare its checksum. A tar in a complete gzip needs no end
+// marker, since umoci writes layers without one.
 func (s *stream) end() error {
 	zeros := s.zeros
 	buf := make([]byte, 32<<10)

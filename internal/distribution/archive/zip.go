@@ -158,7 +158,8 @@ func findDirectory(in io.ReaderAt, size int64) (start, length, count int64, err 
 	return start, length, count, nil
 }
 
-// find64 reads the end record of a large archive, which must agree with the short one.
+// find64 reads the end record of a large archive. Its values must agree with the values of the
+// short end record.
 func find64(in io.ReaderAt, locator int64, l []byte, start, length, count int64) (_, _, _, limit int64, err error) {
 	at := int64(u64(l[8:]))
 	if at < 0 || at != locator-lenEnd64 || u32(l[4:]) != 0 || u32(l[16:]) > 1 {
@@ -185,7 +186,8 @@ func find64(in io.ReaderAt, locator int64, l []byte, start, length, count int64)
 // that only the long one counts.
 func differs(short, long, ones uint64) bool { return short != ones && short != long }
 
-// readCentral reads one entry of the directory through a buffer, and returns its length.
+// readCentral reads one entry of the directory through a buffer. n is the length of the entry in
+// bytes.
 func readCentral(r io.Reader, left int64, buf *[]byte) (f zipped, n int64, err error) {
 	*buf = slices.Grow((*buf)[:0], lenCentral+3*math.MaxUint16)
 	h := (*buf)[:lenCentral]
@@ -214,7 +216,8 @@ func readCentral(r io.Reader, left int64, buf *[]byte) (f zipped, n int64, err e
 	return f, n, err
 }
 
-// extra reads the extra fields of a header: long sizes, and a Unicode name.
+// extra reads the extra fields of a header. If one of fields has the short form for "too large",
+// extra sets it to its long form. It refuses a second name that differs.
 func (f *zipped) extra(b []byte, fields ...*int64) error {
 	seen := false
 	for len(b) >= 4 {
@@ -248,8 +251,8 @@ func (f *zipped) extra(b []byte, fields ...*int64) error {
 	return nil
 }
 
-// zipType returns the type of an entry from the system that wrote it and its attributes. A link
-// counts as a link whatever the system is, since programs differ about that.
+// zipType returns the type of an entry from the system that wrote it and its attributes. A link by
+// any system counts as a link, since programs differ about links by unusual systems.
 func zipType(system byte, attributes uint32) origin.NodeType {
 	mode := attributes >> 16
 	switch mode & 0o170000 {
@@ -393,7 +396,7 @@ type inflated struct {
 	r      io.Reader
 	n      int64
 	crc    hash.Hash32
-	err    error // the error returned before
+	err    error // the error of an earlier Read
 }
 
 func (i *inflated) Read(p []byte) (int, error) {

@@ -38,9 +38,9 @@ func (s *session) Look(ctx context.Context, ref origin.Ref, at origin.Revision) 
 }
 
 // TestFleet checks the requests of 200 sessions that start at the same moment with the default
-// interval. Each session polls its source at most once a minute, and after some minutes at another
-// time than the other sessions. After the source reports a change, the sessions poll it soon, but
-// at most every 10 s.
+// interval. Each session polls its source at most once a minute. After some minutes, the polls of
+// the sessions are spread over the minute. After the source reports a change, the sessions poll it
+// soon, but at most every 10 s.
 func TestFleet(t *testing.T) {
 	shelf, err := store.Open(filepath.Join(t.TempDir(), "knack"), store.Options{})
 	if err != nil {

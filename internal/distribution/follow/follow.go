@@ -33,19 +33,19 @@ type Options struct {
 	Puller release.Puller
 	Store  *store.Store
 	Every  time.Duration // between two polls
-	Host   string        // the name of this machine, which spreads the requests of replicas over a second
+	Host   string        // the name of this machine; its hash spreads the requests of replicas over a second
 	// Serve makes r the served release, and returns its differences from the previous one.
 	Serve func(r store.Release) release.Change
 	// Lack, if not nil, is called after a failed attempt, with the reason why nothing is served
 	// yet.
 	Lack func(*skill.UnreachableError)
-	// Alone is set for a process that is not a replica. It polls and swaps at its own times, and
-	// calls Lack before the first attempt too, so that no list waits for the first release.
+	// Alone is set for a process that is not a replica. It polls and swaps at its own times. It
+	// also calls Lack before the first attempt, because no list may wait for the first release.
 	Alone bool
 	// Clean, if not nil, removes the source's credentials from the text of an error.
 	Clean func(text string) string
-	// Admit, if not nil, returns an error if a release of the store must not be served: its
-	// signature may have been judged under another configuration.
+	// Admit, if not nil, returns an error if a stored release must not be served. Its signature may
+	// have been checked under an older configuration.
 	Admit func(r store.Release) error
 	// Trusts reports whether a signer may sign releases of the source. If nil, every signer may.
 	Trusts func(signer string) bool
@@ -76,8 +76,8 @@ type Follower struct {
 	logged    time.Time
 	wait      time.Duration          // the pause that the source asked for in its last answer
 	byRequest bool                   // a person asked for this poll
-	hurried   time.Time              // when the source was last asked because of its own news
-	head      store.Head             // to record in the store; its Release is empty while nothing is served, its Highest has the versions that were served
+	hurried   time.Time              // when the source was last polled because it had reported a change
+	head      store.Head             // the head to record in the store; its Release is empty while nothing is served
 	unsaved   bool                   // the head could not be recorded
 	lack      skill.UnreachableError // the last argument of Lack
 
@@ -178,8 +178,8 @@ func (f *Follower) until(ctx context.Context, next, swap <-chan time.Time) {
 	}
 }
 
-// untilMoment returns the time until the pending release is swapped in. A clock that was set back
-// does not delay it beyond the usual wait.
+// untilMoment returns the time until the pending release is swapped in. If the clock was set back,
+// the time is at most the usual wait.
 func (f *Follower) untilMoment() time.Duration {
 	now, at := f.o.Now(), f.Status().At
 	if at.Sub(now) > f.o.Every+swapAfter {

@@ -243,7 +243,7 @@ func TestMoments(t *testing.T) {
 		}
 		w.has("1.2.0", "")
 		w.set(func() { w.slow = 25 * time.Second })
-		testwait.Advance(90 * time.Second) // the moment at 160 s is over when it is there
+		testwait.Advance(90 * time.Second) // the release arrives after the moment at 160 s
 		w.want("a slow one", &w.served, "1.2.0@3m10s")
 		s = w.f.Status()
 		if s.Pulls != 3 || s.Bytes != 300 || s.Swaps != 3 || s.LastPull != 25*time.Second || s.Polls[follow.Pulled] != 3 || s.Polls[follow.Unchanged] < 2 || s.Skills != 1 || s.Pending != "" {
@@ -319,8 +319,8 @@ type busy time.Duration
 func (b busy) Error() string             { return "busy" }
 func (b busy) RetryAfter() time.Duration { return time.Duration(b) }
 
-// TestFailureBeside checks that a failure that another process has recorded in the same store ends
-// with the next answer.
+// TestFailureBeside checks a failure that another process has recorded in the same store. The next
+// answer of the source removes that record.
 func TestFailureBeside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -338,8 +338,8 @@ func TestFailureBeside(t *testing.T) {
 	})
 }
 
-// TestRetryAfter checks that a source is not polled before its Retry-After time, but after an hour
-// at the latest.
+// TestRetryAfter checks that a source is not polled before its Retry-After time. After an hour at
+// the latest, it is polled again.
 func TestRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -356,7 +356,8 @@ func TestRetryAfter(t *testing.T) {
 	})
 }
 
-// TestClockJumpsBeforeMoment checks that a clock that is set back does not delay a pending release.
+// TestClockJumpsBeforeMoment checks that a pending release is served in time even if the clock is
+// set back.
 func TestClockJumpsBeforeMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

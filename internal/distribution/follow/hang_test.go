@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestHang checks that a source that hangs does not delay a pending release, and that a poll on
-// request does not wait for that source.
+// TestHang checks that a pending release is served while the source hangs. It also checks that a
+// poll on request does not wait for a poll that hangs.
 func TestHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -41,8 +41,8 @@ func TestHang(t *testing.T) {
 	})
 }
 
-// TestSilent checks that a source that accepts the first request and does not answer blocks no
-// caller. After 10 s it counts as unreachable, and its release is served when it answers.
+// TestSilent checks that no caller waits for a source that accepts the first request and does not
+// answer. After 10 s the source counts as unreachable. When it answers, its release is served.
 func TestSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -165,7 +165,7 @@ func (f *Follower) ask(ctx context.Context) (Outcome, error) {
 			}
 		}
 	}
-	var lacking error // why the served release is damaged; the tag may name another release, which is complete
+	var lacking error // why the served release cannot be repaired; the tag may name another, complete release
 	mended := false
 	if f.harmed && f.served.Revision != "" {
 		if lacking = f.repair(ctx); errors.Is(lacking, errAsked) {
@@ -209,11 +209,12 @@ func (f *Follower) ask(ctx context.Context) (Outcome, error) {
 	return Pulled, nil
 }
 
-// yielding delays the first request of a server that is not a replica. Meanwhile the server answers
-// its client's first requests, which take a few milliseconds, without sharing the processors.
+// yielding delays the first request of a server that is not a replica. During the delay, the server
+// answers its client's first requests. They take a few milliseconds if they need not share the
+// processors.
 const yielding = 50 * time.Millisecond
 
-// yield waits before the first request, unless a person requests it.
+// yield waits before the first request. If a person requests a poll, it returns immediately.
 func (f *Follower) yield(ctx context.Context) error {
 	timer := time.NewTimer(yielding)
 	defer timer.Stop()
@@ -298,9 +299,9 @@ func (f *Follower) silent() {
 // errAsked ends a poll because a person requested another one: the source may answer by now.
 var errAsked = errors.New("the source is asked again")
 
-// away runs do, which waits for the source. Meanwhile a release that was fetched before is served
-// at its moment. If a person requests a poll, the error is [errAsked]: the bytes received stay in
-// the store. When silent fires, the source counts as unreachable.
+// away runs do, which waits for an answer of the source. Until do returns, away serves a pending
+// release at its moment. If a person requests a poll, away cancels do and returns [errAsked]. The
+// received bytes stay in the store. When silent fires, the source counts as unreachable.
 func (f *Follower) away(ctx context.Context, silent <-chan time.Time, do func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -329,8 +330,8 @@ func (f *Follower) away(ctx context.Context, silent <-chan time.Time, do func(ct
 	}
 }
 
-// recordSignature records the verdict on the served release, which the source still has. Before the
-// start, its signatures may have been judged differently.
+// recordSignature records the verdict on the signatures of the served release. It may differ from
+// the recorded verdict, which another configuration may have caused.
 func (f *Follower) recordSignature(r store.Release) {
 	f.judged = true
 	if r.Judged == f.served.Judged {
@@ -360,8 +361,8 @@ func (f *Follower) repair(ctx context.Context) error {
 	return err
 }
 
-// mend serves the served release again, after its missing files were fetched. The release need not
-// wait for the common moment of the replicas.
+// mend serves the same release again after its missing files were fetched. It does not wait for the
+// common moment of the replicas, since the content is the same.
 func (f *Follower) mend(r store.Release) {
 	f.harmed = false
 	f.o.Serve(r)

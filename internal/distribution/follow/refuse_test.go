@@ -23,8 +23,8 @@ import (
 // pass waits for two polls.
 func (w *world) pass() { testwait.Advance(75 * time.Second) }
 
-// TestForwardOnly checks that a tag that moves back is refused with forward-only and followed
-// without it, and that both are reported.
+// TestForwardOnly checks that a tag may move back to a lower version only without forward-only.
+// Both cases are reported.
 func TestForwardOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -74,7 +74,7 @@ func TestForwardOnly(t *testing.T) {
 		w.has("", "key:a")
 		w.pass()
 		w.want("events", &w.events, "refuse 1.2.0 version", "refuse  version")
-		// Another signer has to continue from the version of the first signer.
+		// A release by another signer must not have a lower version either.
 		w.has("1.3.9", "key:b")
 		w.pass()
 		w.has("1.4.1", "key:b")
@@ -172,8 +172,8 @@ func (w *world) pulled() {
 }
 
 // TestPulledBeside checks that a server with forward-only serves the last allowed release at its
-// start if knack pull has set a lower one. The server also refuses a lower version of its source
-// than any version that knack pull has fetched.
+// start if knack pull has set a lower one. The server also refuses each version that is lower than
+// a version that knack pull has fetched.
 func TestPulledBeside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -249,8 +249,8 @@ func TestPulledBeside(t *testing.T) {
 	}
 }
 
-// TestJudgedBeside checks that the signature that the first poll finds is not recorded for another
-// release, which knack pull has set.
+// TestJudgedBeside checks that the first poll records the signature of the served release. It does
+// not record that signature for another release that knack pull has made the head.
 func TestJudgedBeside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -338,9 +338,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestRefusedUntilAsked checks that a release that was refused for good is not fetched again,
-// unless a person requests a poll. The bytes received for its digest may have been the page of a
-// broken proxy.
+// TestRefusedUntilAsked checks that a release that was refused for good is fetched again only if a
+// person requests a poll. A broken proxy may have sent a page in place of the release.
 func TestRefusedUntilAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -393,8 +392,8 @@ func TestDamageBesideRefusal(t *testing.T) {
 	})
 }
 
-// TestDamageAndGone checks that a damaged release that the registry no longer has does not keep the
-// next one from being served.
+// TestDamageAndGone checks that the next release is served even if the served release is damaged
+// and gone from the registry.
 func TestDamageAndGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -439,8 +438,8 @@ func TestMovesBack(t *testing.T) {
 }
 
 // TestJudgedAgain checks that the first poll after a start judges the signature of the served
-// release again, since the section trust may have changed. The status omits a key that is no longer
-// trusted, and has a new one.
+// release again, since the section trust may have changed. After that poll, the status has the new
+// signer, or no signer if the key is no longer trusted.
 func TestJudgedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -30,7 +30,7 @@ type Status struct {
 	Release   string    // the digest of the release: "sha256:…"
 	Version   string    // or ""
 	Signer    string    // "key:" and the digest of the public key, or ""
-	Signature string    // the state of the signature, as package trust words it, or ""
+	Signature string    // the [trust.State] of the signature, or ""
 	Since     time.Time // when this replica began to serve it
 	Skills    int       // the number of its skills
 

@@ -29,8 +29,9 @@ func (w *world) lock() *lockfile.Lock {
 	return l
 }
 
-// TestCommitGone checks that sync, if the locked commit is gone upstream, names the command that
-// installs the present commit, and that this command works. It does so for each way to add a skill.
+// TestCommitGone checks sync of a skill whose locked commit is gone upstream. The error names the
+// command that installs the present commit, and that command works. The test adds the skill in each
+// possible way.
 func TestCommitGone(t *testing.T) {
 	w := newWorld(t, "git")
 	repo := strings.TrimPrefix(w.source, "git+file://")
@@ -108,8 +109,8 @@ func TestCommitGone(t *testing.T) {
 	}
 }
 
-// TestBranchGone checks that update, if the followed branch is gone upstream, names the command
-// that follows the present default branch.
+// TestBranchGone checks update of a skill whose branch is gone upstream. The error names the
+// command that follows the present default branch.
 func TestBranchGone(t *testing.T) {
 	w := newWorld(t, "git")
 	w.publish(old)

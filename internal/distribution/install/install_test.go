@@ -46,8 +46,8 @@ func TestNoNewsNoWrites(t *testing.T) {
 	}
 }
 
-// TestOffline checks that sync restores a deleted project from the store when knack is offline, and
-// that no request is sent, even if the store is gone.
+// TestOffline checks that sync without a network restores a deleted project from the store. No
+// request is sent, even if the store is gone.
 func TestOffline(t *testing.T) {
 	w := newWorld(t, "well-known")
 	w.publish(old)
@@ -98,8 +98,8 @@ func TestAddAsksOnce(t *testing.T) {
 	}
 }
 
-// TestEditorSaves checks that a file that an editor saves at any moment of an update is in place
-// afterwards, or is kept. KNACK_SAVES sets the number of saves; the long form has 1,000.
+// TestEditorSaves checks that an update loses no file that an editor saves meanwhile. Afterwards,
+// the file is in place or kept. KNACK_SAVES sets the number of saves; the long form has 1,000.
 func TestEditorSaves(t *testing.T) {
 	saves := 40
 	if n, err := strconv.Atoi(os.Getenv("KNACK_SAVES")); err == nil {
@@ -243,8 +243,8 @@ func TestLinksInTheWay(t *testing.T) {
 	}
 }
 
-// TestNothingBelowGit checks that a lock or a link in a clone cannot make knack write a skill into
-// the .git folder, where git would run one of its files.
+// TestNothingBelowGit checks that no lock or link in a clone makes knack write a skill into the
+// .git folder. Git would run one of the files there.
 func TestNothingBelowGit(t *testing.T) {
 	for _, key := range []string{".git/hooks", ".GIT/hooks", "sub/.git/hooks", "way/hooks", "way/x/pdf", "way2/hooks"} {
 		for _, command := range []string{"sync", "add"} {
@@ -285,8 +285,8 @@ func TestNothingBelowGit(t *testing.T) {
 	}
 }
 
-// TestTwins checks that skills with one name and different files cause one refusal, which tells how
-// to choose, and that the other skills are installed.
+// TestTwins checks skills with one name and different files. They cause one refusal, which tells
+// how to choose. The other skills are installed.
 func TestTwins(t *testing.T) {
 	w := newWorld(t, "folder")
 	w.publish(old)

@@ -31,7 +31,7 @@ func (l spoiltLibrary) Revision() origin.Revision {
 	return origin.Revision{ID: l.Library.Revision().ID, Version: "1.0.0+\x1b[31mhello"}
 }
 
-// TestNotRecorded checks that only the skill that the lock cannot record fails, before it is
+// TestNotRecorded checks a skill that the lock cannot record. Only this skill fails, before it is
 // written, and in a dry run too. The other skills of the command are installed and locked.
 func TestNotRecorded(t *testing.T) {
 	for _, dry := range []bool{true, false} {

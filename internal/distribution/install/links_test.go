@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// TestLinksBeside checks that commands write, move and remove nothing through a link of a clone
-// that is at the folder for new trees, or in it.
+// TestLinksBeside checks that commands follow no link in the place of the folder for new trees, and
+// no link in that folder. A clone may contain such a link.
 func TestLinksBeside(t *testing.T) {
 	temp := ".knack-" + strings.Repeat("A", 26)
 	commands := map[string]func(*world, install.Options) (*install.Plan, error){

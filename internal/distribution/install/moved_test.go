@@ -10,9 +10,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/install"
 )
 
-// TestMovedTag checks that update warns of a version's tag that refers to another commit than
-// before, both with --check and when update installs that commit. For a higher version, there is no
-// warning.
+// TestMovedTag checks that update warns if the tag of a version has moved to another commit. It
+// warns with --check, and when it installs that commit. It does not warn about a higher version.
 func TestMovedTag(t *testing.T) {
 	w := newWorld(t, "git")
 	tag := func(files map[string]string, name string) {

@@ -11,9 +11,9 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/install"
 )
 
-// TestNested checks that a skill within another skill is installed with it. --all does not install
-// the inner skill again, and commands that name it tell which skill contains it. It can be
-// installed separately, in another folder.
+// TestNested checks that a skill within another skill is installed with the outer skill. --all does
+// not install the inner skill again. A command that names the inner skill reports the outer skill.
+// The inner skill can also be installed separately, in another folder.
 func TestNested(t *testing.T) {
 	w := newWorld(t, "folder")
 	main := func(name string) string { return "---\nname: " + name + "\ndescription: Does it.\n---\n" }
@@ -60,7 +60,7 @@ func TestNested(t *testing.T) {
 	}
 	put(t, skills, map[string]string{"outer/sub/inner/x": "x"})
 
-	// A folder of the lock is never within another one.
+	// No folder in the lock is within another folder in the lock.
 	o := w.options()
 	o.To = filepath.Join(skills, "outer")
 	if p := add(o, install.Request{Skills: []string{"inner"}}); p.Outcome() != install.No || !strings.Contains(p.Steps[0].Problem.Error(), "would be within that of the installed skill outer") {

@@ -66,8 +66,8 @@ func TestRemoveKeepsOwnSkill(t *testing.T) {
 	}
 }
 
-// TestReplaceKeepsOwnSkill checks that the files of a skill that is its own source are kept too
-// when another source replaces it.
+// TestReplaceKeepsOwnSkill checks that the files of a skill that is its own source are kept when a
+// skill of another source replaces it.
 func TestReplaceKeepsOwnSkill(t *testing.T) {
 	w := newWorld(t, "folder")
 	put(t, w.place(), old)

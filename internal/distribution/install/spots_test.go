@@ -21,7 +21,7 @@ type client struct {
 	id     string
 	form   lockfile.Form
 	atHome bool
-	asked  bool // the next command asks for the client
+	asked  bool // the next command names the client
 	held   string
 	link   func(path, target string) error
 }
@@ -153,8 +153,8 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// lives runs the commands in the life of a link or a copy, which is made, lost, restored, updated
-// and removed.
+// lives runs the commands that make, restore, update and remove a link or a copy in the client's
+// folder.
 func lives(c *client) {
 	c.t.Helper()
 	_, spot := c.folders()
@@ -302,8 +302,8 @@ func TestClientHeld(t *testing.T) {
 	}
 }
 
-// TestNoLinks checks that, on a system without links, knack makes a copy in the place of the link
-// that the lock names.
+// TestNoLinks checks that knack makes a copy on a system without links, although the lock names a
+// link.
 func TestNoLinks(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, "claude-code", lockfile.Link, false)
@@ -334,8 +334,8 @@ func TestNoLinks(t *testing.T) {
 	}
 }
 
-// TestClientForeign checks that files of another program in the client's folder stay, and so does a
-// skill that knack itself installed there.
+// TestClientForeign checks that knack keeps the files of another program in the client's folder. It
+// also keeps a skill that knack itself installed there.
 func TestClientForeign(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, "claude-code", lockfile.Link, false)
@@ -366,7 +366,7 @@ func TestClientForeign(t *testing.T) {
 	if got, problem, _ := c.do("add", true); got != install.Nothing || problem != "" || strings.Contains(files(t, c.project())[lockfile.Name], "clients") {
 		t.Errorf("%s, %s", got, problem)
 	}
-	// If it is a link out of the project, it gets no skill.
+	// If the client's folder is a link out of the project, it gets no skill.
 	c = newClient(t, "claude-code", lockfile.Copy, false)
 	must(t, os.MkdirAll(filepath.Join(c.project(), ".claude"), 0o755))
 	must(t, os.Symlink(t.TempDir(), filepath.Join(c.project(), ".claude", "skills")))

@@ -11,9 +11,9 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/install"
 )
 
-// interrupted leaves the remains of a command that was killed between exchanging a skill and
-// recording it. The new files are in place, the old files in the folder for new trees, and the lock
-// is the old one. It returns the path of the old files.
+// interrupted leaves a project as a killed command leaves it, after it exchanged a skill and before
+// it wrote the lock. The new files are in place. The old files are in the folder for new trees.
+// interrupted returns their path.
 func interrupted(w *world) (swap string) {
 	w.t.Helper()
 	w.publish(old)

@@ -41,7 +41,7 @@ var cells = []struct {
 	// The state of the place afterwards: "new", "old" (as locked), "same" (as before),
 	// "none".
 	add, update, sync, remove string
-	// The same with --overwrite.
+	// The states with --overwrite.
 	addOver, updateOver, syncOver, removeOver string
 }{
 	{"nothing", false, nil, "new", "new", "old", "none", "new", "new", "old", "none"},
@@ -222,7 +222,7 @@ func (w *world) cell(command string, over bool, there map[string]string, want st
 			t.Errorf("the lock has %+v", e)
 		}
 	}
-	// The outcome is No if something was left.
+	// The outcome is No if the command left files of the user in place.
 	left := want == "same" && len(p.Steps) > 0
 	if got := p.Outcome(); left != (got == install.No) || got == install.Failed {
 		t.Errorf("outcome %v, %v", got, p.Steps[0].Problem)

@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// File is a file of a skill. Its path is slash-separated below the skill's folder, in the spelling
+// File is a file of a skill. Path is relative to the skill's folder, slash-separated, and spelt as
 // on the disk.
 type File struct {
 	Path   string
@@ -27,8 +27,8 @@ func Sort(files []File) {
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 }
 
-// Extent returns the number of files and folders of a skill with these files, including its own
-// folder, and the number of bytes.
+// Extent returns the number of files and folders of a skill with these files, and their bytes. It
+// counts the skill's own folder.
 func Extent(files []File) edit.Extent {
 	folders := map[string]bool{".": true}
 	all := edit.Extent{Entries: len(files)}

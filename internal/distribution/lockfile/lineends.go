@@ -13,9 +13,9 @@ import (
 // largestText is the maximum size of a file in which OnlyLineEnds looks for line ends.
 const largestText = 16 << 20
 
-// OnlyLineEnds reports whether files differ from the locked ones only in line ends, as Git changes
-// them with core.autocrlf. open opens one of the files. It is called only for files that differ,
-// until a file differs in more than line ends.
+// OnlyLineEnds reports whether the files now differ from the locked files only in line ends, as Git
+// changes them with core.autocrlf. It calls open for each file with another digest. It stops at the
+// first file that differs in more than line ends.
 func OnlyLineEnds(locked, now []File, open func(path string) (io.ReadCloser, error)) bool {
 	if len(locked) != len(now) {
 		return false

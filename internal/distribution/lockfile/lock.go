@@ -34,16 +34,16 @@ type Skill struct {
 	Path     string // its folder within the source, "." for the source itself
 	Revision string // the ID of an [origin.Revision]
 	Version  string // the tag or annotation that names a version, or ""
-	Pinned   bool   // update leaves it
+	Pinned   bool   // update does not change it
 	Signer   string // "key:" and the SHA-256 of the key whose signature was verified, or ""
-	// Clients maps the IDs of clients to the form in which their folders have the skill too.
+	// Clients maps the IDs of the clients whose folders also have the skill to its form there.
 	Clients map[string]Form
 	Digest  skill.Digest
 	Files   []File // by path
 }
 
-// Form is the form in which the folder of a client has a skill, if the client does not read the
-// skill's own folder.
+// Form is the form of a skill in the folder of a client. Only a client that does not read the
+// skill's own folder needs one.
 type Form string
 
 // The forms.
@@ -52,8 +52,8 @@ const (
 	Copy Form = "copy" // a folder with the same files
 )
 
-// Bytes returns the canonical text: equal locks have equal bytes. It does not validate the lock.
-// [Parse] does, so a program parses a lock before it writes it.
+// Bytes returns the canonical text of the lock: equal locks have equal bytes. It does not validate
+// the lock. A program validates the text with [Parse] before it writes the file.
 func (l *Lock) Bytes() []byte {
 	b := append([]byte(nil), "{\n  \"lockVersion\": 1,\n  \"skills\": {"...)
 	for i, key := range slices.Sorted(maps.Keys(l.Skills)) {

@@ -139,7 +139,7 @@ func sample(n int) *Lock {
 }
 
 // TestMerge checks that git merges branches that add different skills to one lock, in 18 of 20
-// cases without a conflict. Only additions at the same place of the order collide.
+// cases without a conflict. Only additions next to each other collide.
 func TestMerge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts git")
@@ -274,7 +274,7 @@ func BenchmarkBytes(b *testing.B) {
 	}
 }
 
-// TestSpelled checks that the source of an older lock is normalized so that it can be compared.
+// TestSpelled checks that Parse normalizes the source in an older lock.
 func TestSpelled(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "good.lock"))
 	if err != nil {

@@ -18,16 +18,16 @@ var (
 	fileFields  = []string{"digest", "size", "exec"}
 )
 
-// The fixes for a lock that knack did not write.
+// Fixes in the errors about a lock.
 const (
 	restore = "restore the file from version control"
 	again   = "remove this entry and add the skill again"
 )
 
-// Parse reads a lock strictly. Its error is a [*jsonfile.Error]: for a text that is not JSON,
-// conflict markers, an unknown field or version, a missing field, a value of the wrong type, a
-// field or a path that occurs twice, a path that is not plain, and digests that do not match. Parse
-// accepts a lock that was written on Windows, or has another order of fields.
+// Parse reads a lock strictly. It refuses text that is not JSON, conflict markers, an unknown field
+// or version, a missing field, and a value of the wrong type. It also refuses a field or a path
+// that occurs twice, a path that is not plain, and digests that do not match. The error is a
+// [*jsonfile.Error]. Parse accepts the line ends of Windows and any order of fields.
 func Parse(data []byte) (lock *Lock, err error) {
 	err = jsonfile.Read(data, form, func(r *jsonfile.Reader) { lock = (&reader{r, map[string]int{}}).lock() })
 	if err != nil {
@@ -36,7 +36,7 @@ func Parse(data []byte) (lock *Lock, err error) {
 	return lock, nil
 }
 
-// form has the words for the faults of a lock.
+// form has the texts of the errors about a lock.
 var form = jsonfile.Options{
 	MaxSize: MaxSize, TooLarge: "lock fewer skills in one folder", Restore: restore,
 	Empty:    restore + ", or delete it if no skill is installed",
@@ -80,8 +80,9 @@ func (r *reader) folder(key string, at int, folders map[string]int) {
 	r.requireUnique(folders, "the folder", key, at)
 }
 
-// IsGit reports whether some system reads a name as .git. Git runs programs in .git/hooks. A clone
-// cannot contain files there, but it may contain a lock or a link that names such a path.
+// IsGit reports whether some file system treats a name as .git. Git runs programs in .git/hooks. A
+// clone cannot bring files into that folder, but it can bring a lock or a link that names a path
+// there.
 func IsGit(name string) bool {
 	name = strings.Map(func(c rune) rune {
 		if display.IsUnseen(c) {

@@ -48,8 +48,8 @@ type Node struct {
 // is reported.
 func Find(entries []Node, sub string) []Skill { return FindAt("", entries, sub) }
 
-// FindAt is [Find] for a source at the absolute path at on the disk. The target of a link may be
-// such an absolute path to a file of the source.
+// FindAt is [Find] for a source on the disk. at is the absolute path of the source, and the target
+// of a link may be an absolute path below it.
 func FindAt(at string, entries []Node, sub string) []Skill {
 	found := map[string]*finding{}
 	for _, e := range entries {
@@ -106,7 +106,7 @@ func SortSkills(skills []Skill) {
 	slices.SortStableFunc(skills, func(a, b Skill) int { return strings.Compare(a.Path, b.Path) })
 }
 
-// finding is a skill that is being found.
+// finding collects the entries of one skill during [Find].
 type finding struct {
 	Skill
 	spellings []string // the spellings of its main file
@@ -236,8 +236,8 @@ func (f *finding) note(e Node) {
 	f.sizes[entry.Path] = max(e.Size, 0)
 }
 
-// resolve makes copies of the targets of links within the skill, within its limits, and leaves the
-// other links out. at is the path of the source, or "".
+// resolve replaces each link to a file of the skill by a copy of that file, if the limits allow it.
+// It leaves the other links out. at is the path of the source, or "".
 func (f *finding) resolve(at string) {
 	if f.Fault == nil && f.linked {
 		f.Fault = f.resolveLinks(at)

@@ -2,8 +2,8 @@ package origin
 
 import "testing"
 
-// TestHasScheme checks that HasScheme distinguishes a source with a scheme, in any case, from a
-// skill's name, which may have a colon.
+// TestHasScheme checks that HasScheme accepts a source with a scheme in any case, and refuses the
+// name of a skill, which may have a colon.
 func TestHasScheme(t *testing.T) {
 	for text, want := range map[string]bool{
 		"npm:pdf": true, "NPM:pdf": true, "mcp:x": true, "File:./x": true, "git@host.example:x": true, "https://x.example": true, "oci://x.example/y": true,

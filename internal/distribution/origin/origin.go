@@ -95,7 +95,7 @@ type Skill struct {
 // Copies maps the path of a file to the paths of its copies.
 type Copies map[string][]string
 
-// At returns the path in the source of the bytes of one of the skill's files.
+// At returns the path in the source that has the bytes of one of the skill's files.
 func (s *Skill) At(file string) string {
 	for from, copies := range s.Copies {
 		if slices.Contains(copies, file) {
@@ -161,7 +161,7 @@ type Reader interface {
 // Origin reads sources of one kind. Its methods may be called from several goroutines.
 type Origin interface {
 	// Resolve returns the revision that a reference names now, as cheaply as the kind allows. The
-	// revision's ID is always of the resolved state; it may be "" for a kind without IDs.
+	// ID of the revision is "" for a kind without IDs.
 	Resolve(ctx context.Context, ref Ref) (Revision, error)
 	// Versions returns the tags of the source that may name versions, or nil if the kind has no
 	// tags.

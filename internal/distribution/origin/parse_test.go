@@ -24,8 +24,8 @@ func at(kind Kind, source, location string) Ref {
 	return Ref{Kind: kind, Source: source, Location: location}
 }
 
-// refForms lists every form of a source. text is what a person writes in /srv/p, and want has the
-// spelling of a lock in /srv/p.
+// refForms lists every form of a source. text is the text that a person writes in /srv/p. want has
+// the spelling of a lock in /srv/p.
 var refForms = []struct {
 	text string
 	want Ref

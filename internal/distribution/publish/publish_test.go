@@ -312,8 +312,8 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// TestHostileLast checks that the next release does not change if the last release states false
-// layers, or if knack did not make it.
+// TestHostileLast checks that false statements in the last release do not change the next release.
+// It also checks a last release that knack did not make.
 func TestHostileLast(t *testing.T) {
 	host := registrytest.Open(t, registrytest.DockerRegistry, "")
 	m := newMachine(t)

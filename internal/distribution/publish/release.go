@@ -83,16 +83,16 @@ func (p *Publisher) Each(ctx context.Context, lib origin.Library, at func(name s
 	return all, nil
 }
 
-// packOf returns the pack of an outermost skill. It depends on the hash of the skill's path, so
-// that a new skill moves no other skill.
+// packOf returns the pack of an outermost skill. The pack depends only on the skill's path, so a
+// new skill moves no other skill.
 func packOf(folder string, packs int) int {
 	sum := sha256.Sum256([]byte(folder))
 	return packs * int(binary.BigEndian.Uint16(sum[:2])) >> 16
 }
 
-// packsFor returns the number of packs of a library: the least power of two that keeps them
-// small. It is the last release's number if that is within a factor of 4, since a change moves
-// every skill.
+// packsFor returns the number of packs of a library: the least power of two that keeps them small.
+// If the last release's number is within a factor of 4, packsFor returns that number, since another
+// number moves every skill.
 func packsFor(size int64, before int) int {
 	n := 1
 	for n < maxPacks && int64(n)*packSize < size {

@@ -30,8 +30,8 @@ type Folder struct {
 	Store *store.Store
 }
 
-// ErrForeign is the category of the errors about a folder with files that knack did not write, or
-// that were changed after knack wrote them.
+// ErrForeign matches the errors about a folder with files that knack did not write, or that were
+// changed after knack wrote them.
 var ErrForeign = errors.New("the folder has something that knack did not write")
 
 // Check fails if the folder's content prevents unpacking a release of this source. Its error is
@@ -85,7 +85,7 @@ func (f Folder) Unpack(ctx context.Context, ref origin.Ref, r store.Release) (ch
 	if err := tree.Exchange(f.Dir); err != nil {
 		return false, err
 	}
-	// If files were saved in the old folder meanwhile, put it back.
+	// If another program saved files in the old folder during the exchange, put that folder back.
 	if _, err := look(context.WithoutCancel(ctx), tree.Path(), ref.Source); err != nil {
 		if back := tree.Exchange(f.Dir); back != nil {
 			stays = true

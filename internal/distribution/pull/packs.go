@@ -116,7 +116,8 @@ func (w *work) pack(ctx context.Context, lib origin.Packed, p origin.Pack, batch
 	return l, nil
 }
 
-// part takes the skills of one pack into a batch.
+// part is a sink for the skills of one pack. In the batch, their paths begin with the digest of the
+// pack.
 type part struct {
 	batch  *store.Batch
 	prefix string
@@ -132,8 +133,8 @@ func (p part) Fail(path string, err error) { p.batch.Fail(p.prefix+path, err) }
 
 func (p part) Finish(path string) (store.Skill, error) { return p.batch.Finish(p.prefix + path) }
 
-// merge returns the skills of all layers. Two layers never have files of one skill: otherwise the
-// served bytes would depend on the order in which a tool unpacks them.
+// merge returns the skills of all layers. It refuses layers that share files of one skill, because
+// the served bytes would depend on the order of the layers.
 func merge(layers []store.Layer, source string) ([]store.Member, error) {
 	var all []store.Member
 	from := map[string]int{}

@@ -23,8 +23,8 @@ type Puller struct {
 	// Origins returns the reader of a kind of source.
 	Origins func(origin.Kind) (origin.Origin, error)
 	Store   *store.Store
-	// Trust has the rules about signatures, which are judged before anything else of a library is
-	// fetched; nil has none.
+	// Trust has the rules about signatures. The signatures of a library are checked before anything
+	// else of it is fetched.
 	Trust trust.Rules
 	// AllowDowngrade accepts a release under the tag of another version.
 	AllowDowngrade bool

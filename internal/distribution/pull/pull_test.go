@@ -200,8 +200,8 @@ func TestPullRelease(t *testing.T) {
 	}
 }
 
-// TestPullNested checks that a skill within a skill is itself a skill of the release, and that its
-// files belong to both.
+// TestPullNested checks that a skill within a skill is also a skill of the release. Its files
+// belong to both skills.
 func TestPullNested(t *testing.T) {
 	host := registrytest.Start(t).Host
 	registrytest.Release(t, host, "a/b", "prod", 2, registrytest.Skills{"a/SKILL.md": registrytest.Skill("a", ""), "a/b/SKILL.md": registrytest.Skill("b", ""), "a/b/x": "x", "a/z": ""}, nil)

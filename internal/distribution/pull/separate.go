@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Bounds of the number of times that one pull opens its source again, which lists all skills each
-// time. Beyond them, knack sends the source no request until the next poll.
+// Bounds of how often one pull opens its source again. Each time, the source lists all skills.
+// Beyond these bounds, knack sends the source no request until the next poll.
 const (
 	maxInVain   = 64   // while no skill arrives
 	maxReopened = 1000 // in all

@@ -14,7 +14,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/registrytest"
 )
 
-// flaky is a source whose skills are fetched one by one. The function fetched may change it.
+// flaky is a source whose skills are fetched one by one. It calls fetched for each skill, which may
+// change the source.
 type flaky struct {
 	mu      sync.Mutex
 	skills  []string

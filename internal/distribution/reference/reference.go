@@ -112,8 +112,9 @@ func Host(scheme, host string) string {
 }
 
 // IsOddAddress reports whether a host, with or without a port, is an IP address in another spelling
-// than the usual one, such as 127.1, 0x7f000001 or 0177.0.0.1. Some programs connect to that
-// address, and no rule for its usual spelling fits. No other host ends in a number.
+// than the usual one, such as 127.1, 0x7f000001 or 0177.0.0.1. Some programs connect to such an
+// address, although a rule for its usual spelling does not match it. Only the names of IP addresses
+// end in a number.
 func IsOddAddress(host string) bool {
 	name, _, _ := strings.Cut(host, ":")
 	if inner, ok := strings.CutPrefix(host, "["); ok {

@@ -37,7 +37,7 @@ type StatusError struct {
 	wait    time.Duration
 }
 
-// RetryAfter returns the wait that the registry asks for, or 0.
+// RetryAfter returns the wait that the registry requests, or 0.
 func (e *StatusError) RetryAfter() time.Duration { return e.wait }
 
 // Error names the failed request and a fix.
@@ -68,8 +68,8 @@ func (c *Client) try(ctx context.Context, f func() (further bool, err error)) er
 	}
 }
 
-// explain returns the error of a request without an answer. The underlying error has the address
-// of a redirect, which can have a signature, so only the host is shown.
+// explain returns the error of a request without an answer. The underlying error has the address of
+// a redirect, which may contain a signature. So the message has only the host.
 func (r *Repository) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

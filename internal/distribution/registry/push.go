@@ -43,9 +43,9 @@ func (r *Repository) Has(ctx context.Context, digest string) (bool, error) {
 	return has, err
 }
 
-// Upload sends a blob, and calls moved with each change of the number of sent bytes. If from, a
-// repository of the same registry, has the blob, the registry may mount it instead. If it does,
-// taken is true. from may be nil.
+// Upload sends a blob, and calls moved with each change of the number of sent bytes. If from is not
+// nil, the registry may mount the blob from that repository, which must be in the same registry. In
+// that case, taken is true.
 func (r *Repository) Upload(ctx context.Context, d Descriptor, what string, content io.ReaderAt, from *Repository, moved func(n int64)) (taken bool, err error) {
 	select {
 	case r.registry.sending <- struct{}{}:
@@ -73,7 +73,7 @@ type upload struct {
 	content io.ReaderAt
 	from    string
 	moved   func(n int64)
-	// Atomic: the connection may still read a body after its answer came.
+	// Atomic: the connection may still read a body after its answer arrived.
 	sent   atomic.Int64
 	unread atomic.Pointer[error] // the error of reading the content
 }

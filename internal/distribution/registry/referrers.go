@@ -26,11 +26,10 @@ func IsAbsent(err error) bool {
 func fallback(digest string) string { return strings.Replace(digest, ":", "-", 1) }
 
 // Referrers returns the manifests whose subject has this digest, such as signatures. It reads the
-// registry's list. Unless the list has a wanted manifest, it also reads the index of the fallback
-// tag, since some registries list only manifests that were pushed to them, or list wrong types. If
-// wanted is nil, it always reads both. The descriptors are unverified, so the caller must check
-// each manifest. If some descriptors have no usable digest, Referrers returns the other descriptors
-// with an error.
+// registry's list. If the list has no wanted manifest, or wanted is nil, Referrers also reads the
+// index of the fallback tag. Some registries list only manifests that were pushed to them, or list
+// wrong types. The descriptors are unverified, so the caller must check each manifest. If some
+// descriptors have no usable digest, Referrers returns the other descriptors with an error.
 func (r *Repository) Referrers(ctx context.Context, digest string, wanted func(Descriptor) bool) ([]Descriptor, error) {
 	found, err := r.requestReferrers(ctx, digest)
 	var status *StatusError

@@ -62,8 +62,8 @@ func (r *Repository) Named() string { return r.registry.named }
 // hub is the host that serves docker.io.
 const hub = "registry-1.docker.io"
 
-// Repository returns a repository of the registry at host, for the source at the host named by
-// the person. The hosts differ if an answer of one registry leads to another.
+// Repository returns a repository of the registry at host. named is the host that the person named
+// as the source. The hosts differ if an answer of that registry leads to another registry.
 func (c *Client) Repository(named, host, path string) *Repository {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -185,7 +185,7 @@ func (s *session) bearer(ctx context.Context, c challenge, key, sent string) (st
 func (s *session) ask(ctx context.Context, own *asking, c challenge, key string, given *authorization) {
 	wanted := strings.Fields(c.scope)
 	scopes := slices.Concat(strings.Fields(key), wanted)
-	// A registry that asks for other scopes each time must not make the scopes grow without bound.
+	// A registry that requires other scopes each time must not make the scopes grow without bound.
 	if given != nil && len(given.scopes)+len(wanted) < 100 && len(strings.Join(given.scopes, " "))+len(c.scope) < 8<<10 {
 		scopes = append(scopes, given.scopes...)
 	}

@@ -59,7 +59,7 @@ func TestMerged(t *testing.T) {
 }
 
 // TestOneToken checks that concurrent requests that need the same rights share one token, even
-// after it has expired. A cancelled request makes no other one fail.
+// after it has expired. A cancelled request does not make another request fail.
 func TestOneToken(t *testing.T) {
 	var asked, generation atomic.Int64
 	generation.Store(1)
@@ -208,8 +208,8 @@ func TestFailedSignIn(t *testing.T) {
 	}
 }
 
-// TestScopesEnd checks that the requests for tokens do not grow without bound if a registry
-// requires other rights each time.
+// TestScopesEnd checks that the requests for tokens stay small even if a registry requires other
+// rights each time.
 func TestScopesEnd(t *testing.T) {
 	n, longest := 0, 0
 	s := &session{find: func(context.Context) (login.Credentials, error) { return login.Credentials{}, nil }}

@@ -36,8 +36,8 @@ func (f *folder) damaged(op, name string) error {
 	return &fs.PathError{Op: op, Path: name, Err: errDamaged}
 }
 
-// broken reports whether an error of the disk can only mean that the skill is damaged. All of its
-// files were written once, as regular files, and never removed.
+// broken reports whether an error of the disk proves that the skill is damaged. The store wrote all
+// files of the skill as regular files, and never removed one.
 func broken(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, skill.ErrNotRegular) || errors.Is(err, skill.ErrOutside) || errors.Is(err, skill.ErrNotFolder)
 }
@@ -68,8 +68,8 @@ func (f *folder) wants(name string) (want lockfile.File, has bool, err error) {
 	return files[i], true, nil
 }
 
-// Place implements [skill.Placed]. The files were compared with their digests at least once, since
-// an agent may run them from there.
+// Place implements [skill.Placed]. It returns the folder only after the files were compared with
+// their digests, since an agent may run them from there.
 func (f *folder) Place() string {
 	if f.fault != "" {
 		return ""
@@ -131,8 +131,8 @@ func (f *folder) Stat(name string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// ReadDir implements [fs.ReadDirFS]. It compares the names with the skill's files, so that a
-// missing file is an error and is not silently left out.
+// ReadDir implements [fs.ReadDirFS]. It compares the names with the skill's files, since a missing
+// file must be an error.
 func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	if f.fault != "" {
 		return nil, &fs.PathError{Op: "readdir", Path: name, Err: fs.ErrNotExist}
@@ -201,7 +201,7 @@ func (f *folder) Whole(ctx context.Context, known []skill.File) ([]skill.File, b
 	return files, true
 }
 
-// onePass is a method of package dir's folders that [fs.FS] does not have.
+// onePass is implemented by the folders of package dir.
 type onePass interface {
 	Whole(ctx context.Context, known []skill.File) (files []skill.File, ok bool)
 }

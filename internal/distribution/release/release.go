@@ -1,5 +1,5 @@
-// Package release serves the skills of a release from the store. A [Source] follows an external
-// source: [Source.Set] gives it another release, which it serves from the next scan on.
+// Package release serves the skills of a release from the store. [Source.Set] gives a [Source]
+// another release. The source serves that release from its next scan on.
 //
 // The store is not trusted. Each file is compared with its digest while it is read. If the bytes
 // are wrong, the read that would return the last of them fails. The skill is then skipped, and the
@@ -68,7 +68,7 @@ func (s *Source) Root() skill.Root { return s.o.Root }
 type Change struct{ Added, Changed, Removed int }
 
 // Set serves another release from the next scan on, and requests that scan. The skills of r are
-// sorted by path. A skill that the previous release had in the same place is not read again, unless
+// sorted by path. A skill that the previous release had at the same path is not read again, unless
 // it was damaged. A file that is open keeps the bytes of the previous release.
 func (s *Source) Set(r store.Release) Change {
 	s.mu.Lock()
@@ -151,14 +151,14 @@ func (s *Source) Watch(ctx context.Context, poke func()) {
 }
 
 // placedSkill is a skill at its place in the release, with its file system. Both are in one object,
-// since there are many of them.
+// since a release may have many thousands of skills.
 type placedSkill struct {
 	skill.Bundle
 	folder folder
 }
 
-// Scan implements [catalog.Source]. Before the first Set or Lack it waits, so that the root counts
-// as still being read. It reads the disk only for skills that the last scan did not have.
+// Scan implements [catalog.Source]. Scan waits for the first Set or Lack. Until then, the root
+// counts as still being read. It reads the disk only for skills that the last scan did not have.
 func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 	select {
 	case <-s.first:
@@ -200,7 +200,7 @@ func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 	return scan, nil
 }
 
-// membersOf returns the skills of a scan as a release has them.
+// membersOf returns the members of a release from its placed skills.
 func membersOf(before []*placedSkill) []store.Member {
 	members := make([]store.Member, len(before))
 	for i, p := range before {

@@ -236,8 +236,8 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// TestWaits checks that the root counts as being read before its first release, and as unreachable
-// after a failed request to the source.
+// TestWaits checks that the root counts as still being read before its first release. After a
+// failed request to the source, it counts as unreachable.
 func TestWaits(t *testing.T) {
 	k := newShelf(t)
 	r := k.put(library)
@@ -342,8 +342,8 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestDamagedOld checks that a manifest that is made in one pass, since all stamps are old enough,
-// has no damaged file either.
+// TestDamagedOld checks that a manifest that knack makes in one pass lists no damaged file. knack
+// makes it so if all files are old enough.
 func TestDamagedOld(t *testing.T) {
 	testwait.Slow(t)
 	k := newShelf(t)

@@ -34,8 +34,8 @@ type TooLow struct {
 func (l *TooLow) Error() string { return l.message }
 
 // Check returns a [*TooLow] if the version of a release is too low, or nil. highest has the highest
-// served versions, by signer. stored is set for the release that the store has at the start. With
-// only ForwardOnly, that release may lack a version, if no served release had one.
+// served versions, by signer. stored is set for the release that was served last. With ForwardOnly
+// alone, that release may lack a version if no served release had one.
 func (u Rules) Check(r store.Release, highest map[string]string, stored bool) error {
 	most, known := u.highest(highest, r.Signer)
 	if u.MinVersion == "" && (!u.ForwardOnly || stored && !known) {
@@ -75,8 +75,8 @@ func short(digest string) string { return digest[:min(len(digest), 19)] }
 // maxPast is the maximum number of past releases that a head lists.
 const maxPast = 4
 
-// Next returns the head of a source after the release r replaces the release of was, the previous
-// head.
+// Next returns the head of a source after the release r replaces the release of the previous head,
+// was.
 func Next(was store.Head, r store.Release, since time.Time) store.Head {
 	h := store.Head{Release: r.Digest, Since: since, Judged: r.Judged, Highest: Highest(was)}
 	if h.Previous = was.Release; was.Release == r.Digest {
@@ -131,7 +131,7 @@ type Puller interface {
 	Look(ctx context.Context, ref origin.Ref, at origin.Revision) (store.Release, pull.Report, error)
 }
 
-// Request is the request of [Update].
+// Request has the arguments of [Update].
 type Request struct {
 	Ref   origin.Ref
 	Rules Rules
@@ -141,7 +141,8 @@ type Request struct {
 	// Have returns the present state. Update calls it when the source has answered, and again when
 	// the release was fetched.
 	Have func() (State, error)
-	// Set, if not nil, makes a release the source's head. Without it, the caller does so later.
+	// Set, if not nil, makes a release the source's head. Without Set, the caller sets the head
+	// later.
 	Set func(store.Head) error
 }
 
@@ -151,7 +152,7 @@ type State struct {
 	Release store.Release // the release of Head
 	Whole   bool          // the release is completely stored, and its signer is trusted
 	Unsure  bool          // its signatures are to be judged again
-	Waits   string        // the revision that was fetched, and is made the head later
+	Waits   string        // the fetched revision that becomes the head later, or ""
 	// Fails, if not nil, returns why a revision need not be fetched again, or nil.
 	Fails func(revision string) error
 }
@@ -226,8 +227,8 @@ func (q Request) check(r, before store.Release, head store.Head) error {
 }
 
 // Stored returns the function for [Request.Have] that returns the state of a source in the store.
-// It reads the store during the request to the source, since the store usually has all content
-// already.
+// Stored begins to read the store at once, so that Update does not wait for the disk after the
+// source has answered.
 func Stored(p *pull.Puller, ref origin.Ref) func() (State, error) {
 	var s State
 	var err error

@@ -71,8 +71,8 @@ func (b *Batch) received(path string) *received {
 	return t
 }
 
-// Expect announces skills. It fails, before any of their files is written, if all announced skills
-// together exceed the limits of a source or the free space of the disk. See [origin.Counter].
+// Expect announces skills before their files arrive. It fails if all announced skills together
+// exceed the limits of a source or the free space of the disk. See [origin.Counter].
 func (b *Batch) Expect(skills []origin.Skill) error {
 	next, err := origin.Bounded(skills)
 	if err != nil {

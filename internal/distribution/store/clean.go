@@ -39,9 +39,9 @@ func (s *Store) clean() {
 	s.collect(now)
 }
 
-// Collect removes data that no source serves and that was not used for Options.Keep. A server
-// calls it after it has served another release. It removes nothing while another process uses the
-// store, or while this one fills it.
+// Collect removes data that no source serves and that was not used for [Options.Keep]. A server
+// calls it after it has begun to serve another release. Collect removes nothing while another
+// process uses the store, or while this process adds skills.
 func (s *Store) Collect() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -196,7 +196,7 @@ func (f *Fault) Error() string {
 	if f.Setting != "" {
 		elsewhere = fmt.Sprintf(", or set %s to another folder", f.Setting)
 	}
-	reason := f.Err // without its path, which Dir has
+	reason := f.Err // without its path, since the text names Dir
 	if p := (*fs.PathError)(nil); errors.As(f.Err, &p) {
 		reason = p.Err
 	}

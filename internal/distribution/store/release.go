@@ -20,9 +20,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Release is the library of skills of a source at one time. When it is recorded, the store has its
-// skills, except each member with a [Member.Fault]. All sources of a release share its record,
-// which therefore lacks [Judged].
+// Release has all skills of a source at one moment. The store has the skills of a recorded release,
+// except each member with a [Member.Fault]. Several sources may share one release and its record.
+// So the record does not contain [Judged].
 type Release struct {
 	// Digest identifies the release: "sha256:" and 64 digits. For a registry it is the manifest's
 	// digest.
@@ -36,8 +36,8 @@ type Release struct {
 	Judged `json:"-"`
 }
 
-// Judged has one source's statements about a release, and the result of checking its signature.
-// The digest of the release does not cover it.
+// Judged has the version that one source states for a release, and the result of checking the
+// release's signatures. The digest of the release does not cover these fields.
 type Judged struct {
 	Version string `json:"version,omitempty"`
 	// Signer is "key:" and the digest of the signing key. Signature is the state of the signature
@@ -50,8 +50,8 @@ type Judged struct {
 type Member struct {
 	Path  string // within the release, "." for the release itself
 	Skill skill.Digest
-	// Main is the name of the skill's main file, and MainDigest its digest, so that a starting
-	// server reads only this file. Both are zero if no main file is served.
+	// Main is the name of the skill's main file, and MainDigest is its digest. A server that starts
+	// reads only this file. Both are zero if no main file is served.
 	Main       string
 	MainDigest skill.Digest
 	// Fault is the reason why the store lacks the skill, such as a link or too many files. In that
@@ -92,7 +92,7 @@ type Past struct {
 	Judged
 }
 
-// Of returns the release with the judgement that the head of its source has.
+// Of returns r with the judgement of the head.
 func (h Head) Of(r Release) Release {
 	r.Judged = h.Judged
 	return r
@@ -126,8 +126,8 @@ func (s *Store) Fit(e edit.Extent) error {
 }
 
 // Release returns the record of a release. If it is missing or unreadable, the error is an
-// [fs.ErrNotExist]. The folders of its skills are not checked. The head of a source has the
-// judgement of the release: see [Head.Of].
+// [fs.ErrNotExist]. The folders of its skills are not checked. The result has no judgement: see
+// [Head.Of].
 func (s *Store) Release(digest string) (r Release, err error) {
 	s.read()
 	at, err := s.releaseFile(digest)
@@ -151,8 +151,8 @@ func (s *Store) releaseFile(digest string) (string, error) {
 	return s.path(releasesFolder, hex.EncodeToString(d[:])+".json"), nil
 }
 
-// Record syncs the skills of a release, and then records it. A missing skill is an
-// [fs.ErrNotExist].
+// Record syncs the skills of a release to the disk, and then records the release. If a skill is
+// missing, the error is an [fs.ErrNotExist].
 func (s *Store) Record(r Release) error {
 	at, err := s.releaseFile(r.Digest)
 	if err != nil {
@@ -259,8 +259,8 @@ func (s *Store) headFile(source string) string {
 	return s.path(headsFolder, name)
 }
 
-// SetHead records the served release of a source, which must be recorded. The previous release
-// stays in the store for [Options.Keep].
+// SetHead records which release of a source is served. That release must be recorded already. The
+// previous release stays in the store for [Options.Keep].
 func (s *Store) SetHead(source string, h Head) error {
 	h.Source = reference.Normal(source)
 	at, err := s.releaseFile(h.Release)

@@ -202,8 +202,8 @@ func layer(t *testing.T, s *Store, name string, k Skill) Layer {
 	return l
 }
 
-// TestLayer checks that a skill that no recorded release names is hashed before a layer with it
-// counts as stored. A recorded skill is not hashed; it only needs its folder.
+// TestLayer checks when a layer counts as stored. A skill that no recorded release names is hashed
+// before. A recorded skill only needs its folder.
 func TestLayer(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "knack")
 	s := open(t, dir, Options{})

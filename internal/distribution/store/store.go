@@ -91,7 +91,8 @@ func Open(dir string, o Options) (*Store, error) {
 	return &Store{dir: realpath.Of(dir), named: dir, o: o}, nil
 }
 
-// Close ends the use of the store. Without it, the store is in use until the process ends.
+// Close ends this process's use of the store. Without Close, the store is in use until the process
+// ends.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +150,7 @@ func (s *Store) read() {
 
 // Find returns a skill of the store after hashing its files. If the skill is missing or damaged,
 // the error is an [fs.ErrNotExist]. A damaged skill is removed, and a skill that cannot be read
-// stays. Executable bits are not covered by the digest: they come from the first skill with this
+// stays. The digest does not cover executable bits. They come from the first stored skill with this
 // digest, and are unknown on Windows.
 func (s *Store) Find(d skill.Digest) (Skill, error) {
 	s.read()

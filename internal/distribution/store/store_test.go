@@ -215,8 +215,8 @@ func TestBatchCancelled(t *testing.T) {
 	}
 }
 
-// TestClean checks that skills and repositories that were not used for long are removed, once a
-// day, but not while another process uses the store.
+// TestClean checks that the store removes, once a day, skills and repositories that were not used
+// for long. It removes nothing while another process uses the store.
 func TestClean(t *testing.T) {
 	dir, now := t.TempDir(), time.Now()
 	const day = 24 * time.Hour

@@ -167,8 +167,8 @@ func unbase64(text string) ([]byte, error) {
 	return data, err
 }
 
-// Sign returns a bundle that signs a manifest with a key from [ParsePrivate]. It is
-// deterministic.
+// Sign returns a bundle that signs a manifest with a key from [ParsePrivate]. The same key and
+// digest give the same bundle.
 func Sign(key crypto.Signer, manifestDigest string) ([]byte, error) {
 	k, err := newKey("", key.Public())
 	if err != nil {

@@ -5,7 +5,7 @@ import "github.com/knack-dev/knack/internal/base/jsonfile"
 // The format of cosign before version 3: an image with the tag "sha256-HEX.sig" and a layer for
 // each signature.
 const (
-	// SimpleSigning is the media type of such a layer.
+	// SimpleSigning is the media type of a layer with a signature.
 	SimpleSigning = "application/vnd.dev.cosign.simplesigning.v1+json"
 	// SimpleValue is the layer annotation that has the signature in base64.
 	SimpleValue = "dev.cosignproject.cosign/signature"
@@ -26,8 +26,8 @@ type simple struct {
 	} `json:"critical"`
 }
 
-// judgeSimple evaluates an older signature for a manifest. The signature names no key, so if no
-// key verifies it, it may be another signer's, or altered.
+// judgeSimple evaluates an older signature for a manifest. Such a signature names no key. If no key
+// verifies it, another signer may have made it, or somebody altered it.
 func (s Signature) judgeSimple(keys []Key, manifestDigest string) finding {
 	var payload simple
 	if err := jsonfile.Unmarshal(s.Data, &payload); err != nil || payload.Critical.Type != simpleType {

@@ -18,7 +18,7 @@ type Signature struct {
 	// Value is the annotation dev.cosignproject.cosign/signature of an older signature, in
 	// base64.
 	Value string
-	// Certificate is true if an older signature has a certificate, so that no key made it.
+	// Certificate is set if an older signature was made with a certificate instead of a key.
 	Certificate bool
 }
 
@@ -34,7 +34,8 @@ const (
 // State is the result of checking a release's signatures.
 type State string
 
-// The states. If several signatures have different states, the first of these applies.
+// The states in descending priority. If several signatures have different states, the first of
+// these states applies.
 const (
 	Signed        State = "signed"         // by a key that is trusted for the source
 	Invalid       State = "invalid"        // altered, of another release, or not a signature at all
@@ -76,7 +77,8 @@ func (v Verdict) Short() string {
 	return "not signed"
 }
 
-// By returns the verdict with this signer as its [Verdict.Signer], if it is in [Verdict.Signers].
+// By returns the verdict with signer as its [Verdict.Signer], if [Verdict.Signers] has that signer.
+// Otherwise, it returns the verdict unchanged.
 func (v Verdict) By(signer string) Verdict {
 	if slices.Contains(v.Signers, signer) {
 		v.Signer = signer
@@ -115,9 +117,9 @@ type Refusal struct {
 // Error returns the message.
 func (r *Refusal) Error() string { return r.Message }
 
-// Verify returns the verdict on the signatures of a manifest from a source, spelt as in
-// [origin.Ref.Source]. The error is a [*Refusal] if no signature is by a trusted key and one is
-// invalid, or if the source's rule requires a trusted key. The verdict is valid in both cases.
+// Verify checks the signatures of a manifest from a source, spelt as in [origin.Ref.Source].
+// Without a signature by a trusted key, the error is a [*Refusal] if a signature is invalid, or if
+// the source's rule requires a trusted key. The verdict is also valid beside a refusal.
 func (rs Rules) Verify(source, manifestDigest string, found []Signature) (Verdict, error) {
 	rule, _ := rs.Rule(source)
 	v := verdictOn(rule.Keys, manifestDigest, found)

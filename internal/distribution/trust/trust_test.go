@@ -105,7 +105,7 @@ func TestRules(t *testing.T) {
 		t.Errorf("a rule behind the first that fits was asked: %v", err)
 	}
 
-	// While a key is replaced, both sign.
+	// While a publisher replaces a key, both keys sign.
 	v, err := rules.Verify(source, digest, []Signature{ours(t, next, digest), ours(t, old, digest)})
 	if err != nil || v.State != Signed || v.Signer != oldKey.ID || !slices.Equal(v.Signers, []string{oldKey.ID, nextKey.ID}) {
 		t.Errorf("%+v, %v", v, err)
@@ -158,8 +158,8 @@ func TestManySignatures(t *testing.T) {
 	}
 }
 
-// FuzzBundle checks that no bytes beside a manifest count as a signature by a key that did not
-// make them, and that each refusal has a fix.
+// FuzzBundle checks that arbitrary bytes never count as a signature by a given key, and that each
+// refusal has a fix.
 func FuzzBundle(f *testing.F) {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	f.Add(ours(f, key, digest).Data, "")

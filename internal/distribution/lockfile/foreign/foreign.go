@@ -67,14 +67,14 @@ func fault(at frontmatter.Position, fix, format string, args ...any) *Error {
 
 const restore = "restore the file from version control, or let its own tool write it again"
 
-// Parse reads a lock. It detects the format by its fields, not by the file's name. dir is the
-// lock's folder, for relative sources, and home the user's, or "". An error is an [*Error]. Unlike
-// the tools themselves, Parse does not read a damaged lock as an empty one.
+// Parse reads a lock. It detects the format by its fields, not by the file's name. Relative sources
+// are relative to dir, the lock's folder. home is the user's home folder, or "". An error is an
+// [*Error]. Unlike the tools themselves, Parse does not treat a damaged lock as empty.
 func Parse(data []byte, dir, home string) (Format, []Skill, error) {
 	if len(data) > MaxSize {
 		return "", nil, &Error{1, 1, fmt.Sprintf("the file is too large; the limit is %d MiB", MaxSize>>20), restore}
 	}
-	// JSON is YAML, and only this reader reports positions.
+	// JSON is also YAML, and only the YAML parser reports positions.
 	root, problems := frontmatter.ParseYAML(string(data))
 	if len(problems) > 0 {
 		n := 0
@@ -202,7 +202,8 @@ func (r *reader) text(v frontmatter.Value, name string) string {
 	return f.Text
 }
 
-// source sets the source of an entry, as a person would write it, and the reference.
+// source sets the source and the requested reference of an entry. text is the source as a person
+// would write it.
 func (r *reader) source(e *Skill, text, want string) {
 	ref, err := origin.Parse(text, r.dir, r.home)
 	if err == nil && want != "" {
@@ -245,15 +246,15 @@ func (r *reader) npx(e *Skill, v frontmatter.Value, global bool) {
 	if main != "" {
 		r.path(e, v, path.Dir(main))
 	}
-	// A hash of 64 digits is the tool's own: it sorts by locale and does not separate a path from
-	// the content after it.
+	// A hash of 64 digits is the tool's own digest, which knack cannot use. It depends on the
+	// locale, and does not separate a path from the content after it.
 	if hash := r.text(v, "skillFolderHash"); len(hash) == 40 && isHash(hash) {
 		e.Tree = hash
 	}
 }
 
-// folder spells the path of a folder so that [origin.Parse] reads it as one: a path that begins with
-// neither a root nor a dot gets "./", also ".agents/skills/x" and "a:b".
+// folder spells a path so that [origin.Parse] reads it as a folder. It puts "./" before a path such
+// as "lib", ".agents/skills/x" or "a:b".
 func folder(p string) string {
 	switch first, _, _ := strings.Cut(filepath.ToSlash(p), "/"); {
 	case first == "", first == ".", first == "..", first == "~", filepath.IsAbs(p), strings.HasPrefix(p, "file:"):
@@ -262,7 +263,7 @@ func folder(p string) string {
 	return "./" + p
 }
 
-// asGit spells the address of a repository so that [origin.Parse] reads it as one.
+// asGit spells an address so that [origin.Parse] reads it as a repository.
 func asGit(address string) string {
 	for _, scheme := range []string{"https:", "http:", "file:"} {
 		if strings.HasPrefix(address, scheme) {
@@ -336,7 +337,7 @@ func (r *reader) toolhive(e *Skill, v frontmatter.Value) {
 	e.Err = fmt.Errorf("its source %s is a name in a registry of ToolHive", word(asked))
 }
 
-// word quotes a word of a lock. Any other text may have a secret in it, and is not repeated.
+// word quotes a single word of a lock. It hides any other text, which may contain a secret.
 func word(s string) string {
 	if s == "" || len(s) > 100 || strings.ContainsAny(s, ":@?#") {
 		return "(not shown)"

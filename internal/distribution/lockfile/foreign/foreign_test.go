@@ -30,7 +30,7 @@ func folders(name string) []string {
 }
 
 // TestParse checks that the locks of other installers in testdata are parsed. npx skills wrote its
-// locks; entries of kinds that need a network were added afterwards.
+// locks. Entries of kinds that need a network were added by hand.
 func TestParse(t *testing.T) {
 	dir, err := filepath.Abs("testdata")
 	if err != nil {
@@ -79,8 +79,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestParseRefuses checks that a damaged lock is not taken for an empty one, and that the error has
-// the position of the fault.
+// TestParseRefuses checks that a damaged lock does not count as empty, and that the error has the
+// position of the fault.
 func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                     "line 1, column 1: the file is not a lock: it does not begin with fields",
@@ -121,7 +121,7 @@ metadata:
 # PDF
 `
 
-// installed is the same SKILL.md as gh skill 2.97 writes it.
+// installed is the author's SKILL.md as gh skill 2.97 rewrites it.
 const installed = `---
 description: Reads PDF files
 metadata:

@@ -13,8 +13,8 @@ import (
 // ghPrefix is the prefix of the fields of metadata that gh skill writes into a SKILL.md.
 const ghPrefix = "github-"
 
-// Installed reads the fields that gh skill wrote into a SKILL.md in the given folder,
-// slash-separated. ok is false if there are no such fields.
+// Installed reads the fields that gh skill wrote into a SKILL.md. folder is the slash-separated
+// folder of that file. ok is false if the file has no such fields.
 func Installed(folder string, data []byte) (e Skill, ok bool) {
 	doc := frontmatter.Parse(data)
 	f, ok := doc.Field("metadata")
@@ -56,8 +56,9 @@ func Installed(folder string, data []byte) (e Skill, ok bool) {
 	return e, true
 }
 
-// SameButGitHub reports whether a SKILL.md rewritten by gh skill is equal to the author's. The
-// text must be the same byte for byte, and so must the fields, in any order and without gh's own.
+// SameButGitHub reports whether gh skill changed only its own fields in an author's SKILL.md. The
+// text below the fields must be equal, except for white space around it. The other fields must have
+// equal values, in any order.
 func SameButGitHub(rewritten, author []byte) bool {
 	a, textA, okA := frontmatter.Cut(rewritten)
 	b, textB, okB := frontmatter.Cut(author)

@@ -57,8 +57,8 @@ func New(o Options) *Origin {
 	return &Origin{o}
 }
 
-// Resolve reads the archive to learn its digest. Only the whole archive tells whether it has
-// changed.
+// Resolve reads the archive to learn its digest. Only the bytes of the whole archive show whether
+// it has changed.
 func (o *Origin) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, error) {
 	l, err := o.Open(ctx, ref, origin.Revision{})
 	if err != nil {

@@ -163,8 +163,8 @@ func (s *sink) File(skill string, f origin.File, _ io.Reader) error {
 
 func (s *sink) Fail(skill string, err error) { s.got = append(s.got, skill+" failed: "+err.Error()) }
 
-// TestRefusedOuter checks that a skill that is refused takes no files from the skill in it, and the
-// other way round.
+// TestRefusedOuter checks that the refusal of a skill affects neither the skill inside it nor the
+// skill around it.
 func TestRefusedOuter(t *testing.T) {
 	data := tarball(t)
 	for refuse, want := range map[string][]string{

@@ -210,7 +210,7 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 	return nil
 }
 
-// meanwhile is the reason for failing on a file that changed after it was listed.
+// meanwhile is the end of the error about a file that changed after it was listed.
 const meanwhile = "changed while it was read: run the command again"
 
 func errChanged(file string) error { return fmt.Errorf("%s %s", display.Quote(file), meanwhile) }

@@ -148,7 +148,7 @@ func TestChanges(t *testing.T) {
 }
 
 // TestChangesLength checks that a file that becomes longer or shorter after it was opened counts as
-// changed. Its reader returns the error before a sink can count the bytes.
+// changed. The error comes from the reader, before a sink can count the bytes.
 func TestChangesLength(t *testing.T) {
 	for _, text := range []string{"longer than before", ""} {
 		root := t.TempDir()

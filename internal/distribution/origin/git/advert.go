@@ -18,8 +18,8 @@ import (
 // 100 bytes.
 const maxAdvert = 128 << 20
 
-// direct reports whether a place's address alone determines the connection to its server, so that
-// knack can send requests without git.
+// direct reports whether no setting of the user affects the connection to a server. Only then does
+// knack send requests without git.
 func (g *Origin) direct(s *setup, at place) bool {
 	return g.opts.HTTP != nil && s.plain && s.allowed == "" && strings.HasPrefix(at.url, "http")
 }

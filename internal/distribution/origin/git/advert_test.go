@@ -23,8 +23,8 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// TestAdvertised checks that one request gives the same refs as git, and that git is run if the
-// request gives none.
+// TestAdvertised checks that one request by knack returns the same refs as git. If that request
+// returns no refs, knack runs git.
 func TestAdvertised(t *testing.T) {
 	t.Parallel()
 	u := newUpstream(t)
@@ -204,8 +204,8 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestAdvertisedNames checks the names of an advertisement, which may be any bytes. Tags that git
-// refuses are no versions, but such a tag does not keep knack from reading the others.
+// TestAdvertisedNames checks names that git refuses. A server may send any bytes as a name. Tags
+// with such names are no versions, and knack reads the other tags.
 func TestAdvertisedNames(t *testing.T) {
 	commit := strings.Repeat("a", 40)
 	r := newRefs()

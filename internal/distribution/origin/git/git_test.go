@@ -205,7 +205,7 @@ func TestSHA256(t *testing.T) {
 }
 
 // TestConcurrentCommands checks that commands that fetch concurrently from one repository all get
-// every file, and so does a command that finds the remains of a killed command.
+// every file. A command that finds the remains of a killed command gets every file too.
 func TestConcurrentCommands(t *testing.T) {
 	t.Parallel()
 	u := newUpstream(t)

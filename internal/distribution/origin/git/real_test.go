@@ -20,7 +20,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/origintest"
 )
 
-// This file has the shared helpers of the tests: real repositories, a real server, and a sink.
+// This file has the shared helpers of the tests: real repositories and a real server.
 
 // upstream is a repository that a test makes.
 type upstream struct {

@@ -102,8 +102,8 @@ var (
 func isCommit(text string) bool { return longHex().MatchString(text) }
 
 // pick returns the commit that a reference names. A tag takes precedence over a branch, as in git.
-// sub is the folder that follows the reference. In the address of a page, a branch name with a
-// slash looks the same, so the error proposes such a branch.
+// sub is the folder after the reference. In the address of a page, the end of a branch name with a
+// slash looks like a folder. So the error proposes such a branch.
 func (r *refs) pick(source, want, sub string) (origin.Revision, error) {
 	if want == "" || want == "HEAD" {
 		switch {

@@ -18,8 +18,8 @@ import (
 // long reports whether the tests use trees of the full size.
 func long() bool { return os.Getenv("KNACK_LONG") != "" }
 
-// TestLargeTree checks that the skills of a tree that is too large to keep whole are found as in a
-// small tree, in bounded memory.
+// TestLargeTree checks that all skills of a tree are found even if the tree is too large to keep
+// whole, and that this takes bounded memory.
 func TestLargeTree(t *testing.T) {
 	testwait.Slow(t)
 	u := newUpstream(t)
@@ -104,8 +104,8 @@ func TestTreeOfTrees(t *testing.T) {
 	}
 }
 
-// TestCandidates checks that the entries kept of a large tree suffice: Find finds the same skills
-// as in all entries.
+// TestCandidates checks that Find finds the same skills in the entries that are kept of a large
+// tree as in all of its entries.
 func TestCandidates(t *testing.T) {
 	entries := []origin.Node{}
 	for _, p := range []string{

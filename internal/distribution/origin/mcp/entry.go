@@ -25,9 +25,9 @@ type entry struct {
 
 type file struct{ path, uri string }
 
-// maxFoldersAbove is the maximum number of folders above a skill. If servers follow each other in a
-// circle, each server adds a label in front of the path, and an old version of a skill would
-// circulate for ever without this limit.
+// maxFoldersAbove is the maximum number of folders above a skill. Servers may follow each other in
+// a circle, and each of them puts a label before the path. Without this limit, an old version of a
+// skill would circulate for ever.
 const maxFoldersAbove = 8
 
 // entryOf converts an entry of a server's list. The skill has a fault if it cannot be installed. ok

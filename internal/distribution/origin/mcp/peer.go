@@ -113,7 +113,7 @@ type watched struct {
 
 func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
-	r.Header["Idempotency-Key"] = nil // not sent: with it, net/http repeats a request, which only reads, if the server has closed the connection
+	r.Header["Idempotency-Key"] = nil // net/http repeats a request with this key if the server has closed the connection; nil is not sent
 	resp, err := w.next.RoundTrip(r)
 	w.of.update(func() {
 		w.of.network = err

@@ -239,7 +239,7 @@ func TestDynamic(t *testing.T) {
 	}
 }
 
-// TestLies checks that if a server lies about a skill, only that skill fails, and no wrong content
+// TestLies checks that a false entry or file of a server affects only that skill. No wrong content
 // reaches the sink.
 func TestLies(t *testing.T) {
 	good := map[string]string{"skill://good/SKILL.md": strings.Replace(pdf, "name: pdf", "name: good", 1)}

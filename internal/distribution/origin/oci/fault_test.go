@@ -231,8 +231,8 @@ func noise(n int) string {
 	return string(b)
 }
 
-// TestContinues checks that received bytes are not requested again, so that a layer finally arrives
-// over a connection that breaks often.
+// TestContinues checks that received bytes are not requested again. A layer then arrives
+// completely, even if the connection breaks often.
 func TestContinues(t *testing.T) {
 	registrytest.Each(t, func(t *testing.T, host string) {
 		const parts, part = 9, 1 << 20 // one part more than the attempts without progress

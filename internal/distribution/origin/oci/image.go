@@ -83,8 +83,8 @@ func (m *image) fetch(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return errors.Join(err, spool.Close())
 	}
-	// If SKILL.md is its own layer, each layer is a file. An archive with a title is then a file
-	// of the skill, which is not unpacked.
+	// If SKILL.md is its own layer, each layer is a file. In that case, an archive with a title is
+	// a file of the skill and is not unpacked.
 	if slices.ContainsFunc(layers, func(l layer) bool {
 		return l.packing == single && skill.IsEntryNameInAnyCase(path.Base(l.title))
 	}) {

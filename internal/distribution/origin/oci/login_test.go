@@ -229,9 +229,9 @@ func TestSignInAtAnotherPort(t *testing.T) {
 	}
 }
 
-// TestCredentialsStay checks that credentials go only to the registry, not to the targets of its
-// redirects or to a foreign sign-in address. It also checks that no message contains a signed
-// address.
+// TestCredentialsStay checks that credentials are sent only to the registry. They are not sent to
+// the targets of its redirects, or to a foreign sign-in address. It also checks that no message
+// contains a signed address.
 func TestCredentialsStay(t *testing.T) {
 	host := registrytest.Open(t, registrytest.Distribution, "")
 	publisher{t: t, host: host}.image("acme/pdf", "v1", gz(tarOf(t, "pdf/SKILL.md", skillMD("pdf"))))

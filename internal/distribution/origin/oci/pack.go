@@ -79,8 +79,8 @@ func (l *library) Unpack(ctx context.Context, p origin.Pack, moved func(n int64)
 	return skills, u.send(ctx, origin.Select(sound), to)
 }
 
-// unpacked is a pack that was decompressed once: a spool has the bytes of its files, one after the
-// other. It is only known at the end of the pack which of the files belong to skills.
+// unpacked is a decompressed pack. A spool has the bytes of its files, one after the other. Only
+// the end of the pack shows which files belong to skills.
 type unpacked struct {
 	files   origin.Spool
 	out     *bufio.Writer // hides the ReadFrom of files, which would bypass this buffer

@@ -38,8 +38,7 @@ type beside struct {
 }
 
 // failed records that a signature is unavailable. It leaves out a signature that the registry no
-// longer has. In the place of an unreadable signature, it adds s, which is invalid without its
-// data.
+// longer has. For an unreadable signature, it adds s without data, which counts as invalid.
 func (w *beside) failed(err error, s trust.Signature) {
 	var unreadable *registry.ManifestError
 	switch {

@@ -18,8 +18,7 @@ import (
 )
 
 // TestUnreadableSignature checks that a good signature is used despite an unreadable one. An
-// unreadable signature alone causes an error that is not permanent, so that a later poll may accept
-// the release.
+// unreadable signature alone causes a temporary error: a later poll may accept the release.
 func TestUnreadableSignature(t *testing.T) {
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {

@@ -100,8 +100,8 @@ func helpers(t *testing.T) string {
 	return strings.Join([]string{".", dir}, string(filepath.ListSeparator))
 }
 
-// TestRelativeFolders checks that relative folders in PATH are left out, so that a project cannot
-// bring a program.
+// TestRelativeFolders checks that knack runs no helper from a relative folder in PATH, which could
+// belong to a project.
 func TestRelativeFolders(t *testing.T) {
 	needsShell(t)
 	dir := filepath.Dir(filepath.Join(helpersFolder(t), "x"))
