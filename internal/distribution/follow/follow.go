@@ -1,5 +1,5 @@
-// Package follow keeps the sources of a server current. It asks each source for its release at
-// common times, fetches a new release, and serves it from a moment that all replicas share.
+// Package follow keeps the sources of a server current. It polls each source at common times,
+// fetches a new release, and serves it from a moment that all replicas share.
 package follow
 
 import (
@@ -74,8 +74,8 @@ type Follower struct {
 	reason    error  // the reason for refused
 	failures  int    // the number of consecutive failed polls
 	logged    time.Time
-	wait      time.Duration          // the pause that the source asked for in its last answer
-	byRequest bool                   // a person asked for this poll
+	wait      time.Duration          // the pause that the source requested in its last answer
+	byRequest bool                   // a person requested this poll
 	hurried   time.Time              // when the source was last polled because it had reported a change
 	head      store.Head             // the head to record in the store; its Release is empty while nothing is served
 	unsaved   bool                   // the head could not be recorded

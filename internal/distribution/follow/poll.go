@@ -330,8 +330,8 @@ func (f *Follower) away(ctx context.Context, silent <-chan time.Time, do func(ct
 	}
 }
 
-// recordSignature records the verdict on the signatures of the served release. It may differ from
-// the recorded verdict, which another configuration may have caused.
+// recordSignature records the verdict on the signatures of the served release. The verdict may be
+// new, since the rules about signatures may have changed.
 func (f *Follower) recordSignature(r store.Release) {
 	f.judged = true
 	if r.Judged == f.served.Judged {

@@ -38,7 +38,7 @@ type Status struct {
 	Pending string
 	At      time.Time
 
-	Asked    time.Time // when the source was last asked; zero before the first poll
+	Asked    time.Time // when the source was last polled; zero before the first poll
 	Answered time.Time // when it last answered; zero if it has not since the start
 	Next     time.Time // the time of the next request
 	Pulling  bool      // a pull is under way

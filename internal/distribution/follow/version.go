@@ -11,7 +11,7 @@ const (
 	swapAfter  = 10 * time.Second // after a multiple of the interval: by then most replicas have fetched a release
 	spreadMost = time.Second      // the time over which the requests of replicas are spread
 	pauseMost  = 5 * time.Minute  // between two polls of a source that fails
-	waitMost   = time.Hour        // the longest pause that a source may ask for
+	waitMost   = time.Hour        // the longest pause that a source may request
 	newsEvery  = 10 * time.Second // the shortest time between polls of a source that reports changes
 )
 

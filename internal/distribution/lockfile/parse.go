@@ -212,8 +212,8 @@ func (r *reader) kind(field, value string, prefixes ...string) {
 	r.Fail(r.Last, restore, "%s does not begin with %s", field, strings.Join(prefixes, ", "))
 }
 
-// hasPassword reports whether a URL may contain a password or a token. A user name without a
-// password is part of an address: ssh://git@host. In the URL of a site it is a token.
+// hasPassword reports whether a URL may contain a password or a token. A user name alone is part of
+// an ssh address, as in ssh://git@host. In the URL of a site, it is a token.
 func hasPassword(source string) bool {
 	scheme, rest, isURL := strings.Cut(source, "://")
 	host, _, _ := strings.Cut(rest, "/")
@@ -221,7 +221,7 @@ func hasPassword(source string) bool {
 	return isURL && at >= 0 && (strings.HasSuffix(scheme, "http") || strings.HasSuffix(scheme, "https") || strings.Contains(host[:at], ":"))
 }
 
-// plain checks a path: relative, slash-separated, without parts such as "..".
+// plain checks that a path is relative and slash-separated, without parts such as "..".
 func (r *reader) plain(what, path string, at int) {
 	fault := ""
 	switch {

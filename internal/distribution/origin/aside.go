@@ -21,7 +21,7 @@ type Aside struct {
 
 // Parted is a [Library] whose source may have submodules and links between folders.
 type Parted interface {
-	// Aside returns the links and submodules that Skills met. It must be called after Skills.
+	// Aside returns the links and submodules that Skills found. It must be called after Skills.
 	Aside() Aside
 }
 

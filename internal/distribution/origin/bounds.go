@@ -26,9 +26,8 @@ func Sound(skills []Skill) (sound []Skill) {
 	return sound
 }
 
-// Bounded returns the total extent of skills that are to be fetched from one source. It fails with
-// an [ErrLimit] if they are more than knack fetches from one source. It does not count sizes that
-// are unknown.
+// Bounded returns the total extent of the skills to fetch from one source. If it exceeds a limit,
+// the error is an [ErrLimit]. Unknown sizes do not count.
 func Bounded(skills []Skill) (all edit.Extent, err error) {
 	for _, s := range skills {
 		all.Add(edit.Extent{Entries: max(s.Extent.Entries, 2), Bytes: s.Extent.Bytes}) // at least a folder with a main file

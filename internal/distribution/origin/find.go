@@ -42,10 +42,10 @@ type Node struct {
 }
 
 // Find returns the skills among the entries of a source, sorted by path. It looks into every folder
-// below sub, or everywhere if sub is "", at most [skill.MaxDepth] levels down; it leaves out .git
-// and node_modules, as a scan of folders does. Links have the same meaning as in a folder on the
-// disk, see [dir.Links]. If a skill has several faults, the order of the entries decides which one
-// is reported.
+// below sub, or everywhere if sub is "", at most [skill.MaxDepth] levels down. Like a scan of
+// folders, it skips .git and node_modules. Links have the same meaning as in a folder on the disk:
+// see [dir.Links]. If a skill has several faults, the order of the entries decides which one is
+// reported.
 func Find(entries []Node, sub string) []Skill { return FindAt("", entries, sub) }
 
 // FindAt is [Find] for a source on the disk. at is the absolute path of the source, and the target
@@ -394,8 +394,8 @@ func Select(skills []Skill) Selection {
 	return chosen
 }
 
-// SelectSound returns the selection of the skills without a fault. It passes the other faults to the
-// sink.
+// SelectSound returns the selection of the skills without a fault. It reports the faults of the
+// other skills to the sink.
 func SelectSound(skills []Skill, to Sink) Selection {
 	for _, s := range skills {
 		if s.Fault != nil {

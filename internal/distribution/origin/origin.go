@@ -133,9 +133,9 @@ type Library interface {
 	io.Closer
 }
 
-// Separate is a library whose skills are fetched one by one: Fetch may be called for each, from
-// several goroutines. An error that it passes to Sink.Fail is a fault of only that skill, unless it
-// is an [Outage] and the source, opened again, does not answer either.
+// Separate is a library whose skills are fetched one by one. Fetch may be called for each of them,
+// from several goroutines. An error that it passes to Sink.Fail is a fault of that skill alone. The
+// exception is an [Outage] of a source that does not answer when it is opened again.
 type Separate interface {
 	Library
 	Separate()

@@ -78,5 +78,5 @@ func (u *unclear) Error() string {
 	return fmt.Sprintf("it is not known whether %s is signed: %v", u.ref, u.err)
 }
 
-// As finds the cause by its type, such as an answer of a server that contains a time to wait.
+// As finds the cause by its type, for example the answer of a server that states how long to wait.
 func (u *unclear) As(target any) bool { return errors.As(u.err, target) }

@@ -34,12 +34,12 @@ const MaxSize = 8 << 20
 type Skill struct {
 	Name string
 	Line int // its line in the lock, or in the SKILL.md
-	// Folders are the possible folders of the skill, most likely first: slash-separated, relative
-	// to the project's folder, and for a [Global] lock to the home folder.
+	// Folders are the possible folders of the skill, most likely first. They are slash-separated,
+	// and relative to the project's folder, or to the home folder for a [Global] lock.
 	Folders []string
 	Ref     origin.Ref // the source, with the requested reference
-	// Path is the skill's folder within the source, "." for the source itself, or "" if the record
-	// lacks it: then Name selects the skill.
+	// Path is the skill's folder within the source, "." for the source itself. If the record has no
+	// path, Path is "", and Name selects the skill.
 	Path string
 	// Revision is the installed revision, in the form of [origin.Revision], or "".
 	Revision string

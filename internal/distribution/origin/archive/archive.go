@@ -71,8 +71,8 @@ func (o *Origin) Resolve(ctx context.Context, ref origin.Ref) (origin.Revision, 
 func (o *Origin) Versions(context.Context, origin.Ref) ([]string, error) { return nil, nil }
 
 // Open copies the present archive. If the archive has changed, the library's revision differs from
-// the requested one. Only the digests of the skills tell whether they have changed: some servers
-// pack the same files into other bytes from time to time.
+// the requested one. The skills may still be the same, since some servers pack the same files into
+// other bytes from time to time.
 func (o *Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (origin.Library, error) {
 	in, size, limit, err := o.reader(ctx, ref)
 	if err != nil {

@@ -28,8 +28,8 @@ const remote = "knack-source"
 const maxReceived = 4 << 30
 
 // bare returns the repository with number n for the fetched objects of a place. The usual number is
-// 0. Callers increment n if a repository is damaged or another process writes to it, so that no run
-// waits for that process or repairs the repository.
+// 0. If a repository is damaged, or another process writes to it, callers try the next number. So
+// no run waits for that process or repairs the repository.
 func (g *Origin) bare(ctx context.Context, at place, key string, n int, sha256 bool) (*bare, error) {
 	if n > 0 {
 		key += " " + strconv.Itoa(n)

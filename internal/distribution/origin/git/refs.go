@@ -23,8 +23,8 @@ func revision(commit, version string) origin.Revision {
 	return origin.Revision{ID: scheme + commit, Version: version}
 }
 
-// refs has the branches and tags of a repository by name, with their commits. An annotated tag is
-// an object itself; refs has the commit that it tags.
+// refs has the branches and tags of a repository by name, with their commits. For an annotated tag,
+// refs has the commit that it tags.
 type refs struct {
 	head           string
 	branches, tags map[string]string

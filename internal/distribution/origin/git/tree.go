@@ -98,8 +98,8 @@ func (c candidates) note(p string) {
 	}
 }
 
-// keep reports whether to keep an entry. A skill with too many files cannot be installed, so only
-// enough files to detect that are kept, and one file of each dot-entry.
+// keep reports whether to keep an entry. It keeps one file more than a skill may have, which is
+// enough to refuse the skill, and one file of each dot-entry.
 func (c candidates) keep(p string) bool {
 	folder := p
 	var of *candidate

@@ -26,8 +26,8 @@ const (
 const listening = `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"knack","version":"1"}},"notifications":{"resourcesListChanged":true}}}`
 
 // Listen calls changed each time the server reports that its list of resources has changed, until
-// the stream ends. The error is an [errors.ErrUnsupported] if the server has no such stream:
-// servers of older revisions, which would need a session that stays open, are only polled.
+// the stream ends. If the server has no such stream, the error is an [errors.ErrUnsupported].
+// Servers of older revisions have none, since they would need a session that stays open.
 func (o *Origin) Listen(ctx context.Context, ref origin.Ref, changed func()) error {
 	if o.opts.Offline {
 		return errors.ErrUnsupported

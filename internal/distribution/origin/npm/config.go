@@ -63,8 +63,8 @@ func (c Config) registry(name string) string {
 	return public
 }
 
-// token returns the token for a registry. Of the addresses in the user's file that are prefixes of
-// the registry's address, the longest one has the token.
+// token returns the token for a registry. The user's file has tokens by address. The longest
+// address that is a prefix of the registry's address counts.
 func (c Config) token(at *url.URL) (token string) {
 	longest := 0
 	for _, line := range c.lines {
