@@ -303,8 +303,8 @@ func TestHiddenChangesAreNotTold(t *testing.T) {
 		"zebra/SKILL.md": skillText("zebra", "Other zebras."), "zebra-new/SKILL.md": skillText("zebra-new", "A zebra."), "zebra/zebra.txt": "another",
 		"zebra-skipped/SKILL.md": "no frontmatter zebra",
 	})
-	// First wait until the clients that may see the change are notified of it. After that comes a
-	// change that all clients may see.
+	// First wait until the clients that may see the change are notified. Then make a change that
+	// all clients may see.
 	for _, name := range who {
 		if strings.HasPrefix(name, "all") {
 			until(streams[name], func(m message) bool { return m.Method == "notifications/resources/updated" })
@@ -328,8 +328,8 @@ func TestHiddenChangesAreNotTold(t *testing.T) {
 	}
 }
 
-// TestRestrictTells checks that a change of rules at once notifies exactly the clients that then
-// see different skills. It sets first rules, equal ones, and none.
+// TestRestrictTells checks that a change of the rules notifies exactly the clients whose view
+// changes, and immediately. The test sets rules, equal rules, and no rules.
 func TestRestrictTells(t *testing.T) {
 	t.Parallel()
 	h := twoHolders(t)

@@ -154,7 +154,8 @@ func TestAnswersFollowTheDisk(t *testing.T) {
 	}
 }
 
-// oneHolder takes every token for the token of one subject, whose name can change.
+// oneHolder is a verifier that accepts every token as the token of one subject. The name of the
+// subject can change.
 type oneHolder struct {
 	mu   sync.Mutex
 	name string

@@ -25,8 +25,8 @@ const (
 	limitHeapMB  = 10.0
 )
 
-// hundred is a folder of a hundred skills of the median size of real ones:
-// 5.8 kB of SKILL.md, a description of 276 characters, one more file.
+// hundred returns a folder of a hundred skills. They have the median size of real skills: a
+// SKILL.md of 5.8 kB, a description of 276 characters, and one more file.
 func hundred(b *testing.B) string {
 	files := map[string]string{}
 	for i := range 100 {

@@ -200,8 +200,8 @@ func (s *Server) perform(ctx context.Context, x *exchange, work func(context.Con
 	return out, err
 }
 
-// record passes the event of a call to the sinks. trace has the files read for it, and is nil
-// without an audit log.
+// record passes the event of a call to the sinks. trace lists the files that were read for the
+// call. It is nil without an audit log.
 func (s *Server) record(ctx context.Context, x *exchange, trace *catalog.Trace, begun time.Time, failed bool) {
 	if len(s.events) == 0 {
 		return
@@ -230,8 +230,8 @@ func (s *Server) record(ctx context.Context, x *exchange, trace *catalog.Trace, 
 	s.events.Record(e)
 }
 
-// addClient makes lists leave out the skills that a client over stdio shows on its own. It does
-// nothing for a client over HTTP, which may read the folders of another machine.
+// addClient removes from lists the skills that a client over stdio shows itself. It does nothing
+// for a client over HTTP, because that client may have the folders of another machine.
 func (s *Server) addClient(x *exchange) {
 	if x.session.isPipe() {
 		s.host.Catalog.AddClient(x.client.Agent())
@@ -245,8 +245,8 @@ func (x *exchange) Answer(ctx context.Context, claim wire.Claim) wire.Answer {
 		x.memory = x.server.memory.Open(x.Share)
 	}
 	// Over stdio, a read may run in this goroutine even if it hangs, since the transport answers
-	// the call if it is cancelled. A sink would not get the event of such a call, so with sinks,
-	// reads get their own goroutines.
+	// the call if it is cancelled. A sink would not get the event of a cancelled call. With sinks,
+	// a read therefore gets its own goroutine.
 	if !x.does.plain && x.session.isPipe() && len(x.server.events) == 0 {
 		ctx = catalog.InPlace(ctx)
 	}

@@ -224,8 +224,8 @@ func (l *library) judgeSnapshot(ctx context.Context, got string, before catalog.
 	return fmt.Errorf("the list is that of neither snapshot %d nor %d:\n%s", before.Version, after.Version, got)
 }
 
-// judgeList checks that a list has every skill once, with a description that it had, and leaves out
-// only a skill that was not on disk.
+// judgeList checks that a list has every skill once, with a description that the skill had. It may
+// lack only a skill that was not on disk.
 func (l *library) judgeList(got string, begun time.Time) error {
 	for i, h := range l.skills {
 		_, row, found := strings.Cut(got, "<name>"+name(i)+"</name>\n<description>")

@@ -22,9 +22,8 @@ import (
 )
 
 // readDirectory lists the direct children of a skill's folder or subfolder as they are on disk now,
-// in URI order. It answers for every served skill, published or not. Like every surface, it leaves
-// out dot-entries, links that leave the skill, names that no URI can carry and folders deeper than
-// manifests go.
+// in URI order. It answers for every served skill, published or not. It omits dot files, links that
+// leave the skill, names that no URI can contain, and folders deeper than [skill.MaxDepth].
 func (s *Server) readDirectory(ctx context.Context, x *exchange) (reply, error) {
 	asked, after := x.params.URI, ""
 	if asked == "" {

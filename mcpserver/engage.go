@@ -11,7 +11,7 @@ import (
 )
 
 // The server answers for skill://engage even if no source has that skill. A server must answer
-// skills/get for every skill that it serves, in a list or not (SEP-2640).
+// skills/get for every skill that it serves, even for one that no list has (SEP-2640).
 const (
 	engageBase = "engage"
 	engageURI  = skill.Scheme + engageBase + "/" + skill.MainFile

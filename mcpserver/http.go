@@ -26,8 +26,8 @@ var DefaultLimit = limit.Rate{PerSecond: 100, Burst: 2000}
 // [Options.Access] authorizes callers.
 type HTTPOptions = httpguard.Options
 
-// SignIn is a handler of pages on which people sign in with a token. It is not consulted at /mcp:
-// since browsers send cookies on their own, a cookie there would let any web page call tools.
+// SignIn is a handler of pages on which people sign in with a token. MCP does not accept its
+// cookie: browsers send cookies unasked, so any web page could call tools.
 type SignIn = httpguard.SignIn
 
 // HTTP serves MCP over Streamable HTTP: both protocol eras at /mcp, health checks at /healthz and
@@ -90,8 +90,8 @@ func (w web) Hear(m *wire.Message, in httpd.Session) *jsonrpc.Error {
 	return w.server.hear(m, own)
 }
 
-// notReady says why the server is not ready, or is empty. Anyone may call /readyz, so it names
-// sources and roots only if everyone may see everything.
+// notReady returns why the server is not ready, or "" if it is. Anyone may request /readyz, so the
+// reason names sources and roots only if everyone may see everything.
 func (h *HTTP) notReady() string {
 	v, ready := h.server.o.Catalog.Now(nil)
 	state := h.server.o.Access.Now()
@@ -126,7 +126,8 @@ func (h *HTTP) notReady() string {
 	return "the roots " + strings.Join(names, ", ") + " are still being read"
 }
 
-// without describes the skills that a ready server lacks, or is empty. See [HTTP.notReady].
+// without describes the skills that a ready server lacks. It is "" if none are missing. See
+// [HTTP.notReady].
 func (h *HTTP) without() string {
 	v, _ := h.server.o.Catalog.Now(nil)
 	lacks := v.Unreachable()
@@ -163,9 +164,9 @@ func (h *HTTP) Close() {
 	h.server.Close()
 }
 
-// Serve answers on a listener until the context ends, over TLS if conf is not nil. Then it takes no
-// new calls, ends the streams and waits up to DrainTimeout for running calls. It always closes the
-// listener.
+// Serve answers on a listener until the context ends, over TLS if conf is not nil. Then it accepts
+// no new calls, ends the streams and waits up to DrainTimeout for running calls. It always closes
+// the listener.
 func (h *HTTP) Serve(ctx context.Context, ln net.Listener, conf *tls.Config) error {
 	return h.handler.Serve(ctx, ln, conf)
 }

@@ -18,14 +18,13 @@ var fuzzMethods = []string{
 	"prompts/list", "prompts/get", "completion/complete", "logging/setLevel", "skills/list", "skills/get", "server/discover", "notifications/initialized", "notifications/cancelled", "notifications/roots/list_changed",
 }
 
-// The shapes of a request, by shape%shapes: of the newer era, within a session, without a session,
-// and within a session without notifications/initialized. shape/shapes is 0 if the body is a
-// message, or selects the method of which the body is the parameters.
+// The kinds of request that FuzzHTTPBody sends, selected by shape%shapes. If shape/shapes is 0, the
+// body is a message. Otherwise shape/shapes selects the method, and the body is its params.
 const (
-	shapeModern = iota
-	shapeSession
-	shapeAlone
-	shapeHandshake
+	shapeModern    = iota // of the newer era
+	shapeSession          // within a session
+	shapeAlone            // of the older era, without a session
+	shapeHandshake        // within a session without notifications/initialized
 	shapes
 )
 

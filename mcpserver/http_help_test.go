@@ -428,7 +428,7 @@ func events(resp *http.Response) <-chan message {
 	return out
 }
 
-// await waits for a message with that method.
+// await returns the next message with a method. It fails the test if there is none.
 func await(t *testing.T, from <-chan message, method string) message {
 	t.Helper()
 	deadline := time.After(30 * time.Second)

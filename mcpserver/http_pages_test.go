@@ -19,9 +19,8 @@ import (
 )
 
 // TestReady checks that a server is ready once it has read the skills of every root. A root that is
-// missing or cannot be read counts as read. The server does not wait for ever for a root that does
-// not answer. If everyone may see everything, the answer names the roots for which the server
-// waits.
+// missing or cannot be read counts as read. The server waits for a silent root only for a time. If
+// everyone may see everything, the answer names the roots that are still being read.
 func TestReady(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")

@@ -201,8 +201,9 @@ func TestIDInFlight(t *testing.T) {
 	}
 }
 
-// TestPlacesOfClientsThatLeaveAtOnce checks calls whose clients disconnect immediately. Not more of
-// them wait for a disk than the catalogue allows for one skill, and all places become free again.
+// TestPlacesOfClientsThatLeaveAtOnce checks calls whose clients disconnect immediately. At most as
+// many of them wait for a disk as the catalogue allows for one skill, and all places become free
+// again.
 func TestPlacesOfClientsThatLeaveAtOnce(t *testing.T) {
 	t.Parallel()
 	const readsOfSkill = 16 // of package catalog

@@ -17,9 +17,9 @@ import (
 	"github.com/knack-dev/knack/mcpserver"
 )
 
-// TestShareOfSessions checks that a client with a quarter of the sessions gets none of the last
-// quarter. Its own sessions without a finished handshake are ended first, and other clients find
-// room.
+// TestShareOfSessions checks that a client that has a quarter of the sessions gets no place of the
+// last quarter. Its own sessions without a finished handshake are ended first, and other clients
+// find room.
 func TestShareOfSessions(t *testing.T) {
 	t.Parallel()
 	h := twoHolders(t)

@@ -26,8 +26,9 @@ import (
 //	write PATH changes the skills; the file is in NEW/
 //	< status, headers by name, and the lines of the body
 //
-// All other headers are those that a client of the era sends. $SESSION, $EVENT and $TIME stand for
-// values that differ from run to run, and $LAST for the id of the last event that was received.
+// A request also has the headers that a client of its era sends. $SESSION, $EVENT and $TIME stand
+// for values that differ from run to run. $LAST stands for the id of the last event that was
+// received.
 func TestHTTPWire(t *testing.T) {
 	transcripts(t, "testdata/http", func(t *testing.T, era string, now, later map[string]string, session string) string {
 		w := start(t, setting{files: now})
@@ -122,8 +123,8 @@ func (h *heard) last() string {
 	return h.id
 }
 
-// until reads events until each of the notifications has come. Notifications of lists come in any
-// order, so they are sorted by name.
+// until reads events until each of the notifications has arrived. Notifications of lists arrive in
+// any order, so they are sorted by name.
 func (h *heard) until(methods []string) []string {
 	h.t.Helper()
 	timeout := time.AfterFunc(30*time.Second, func() { h.body.Close() })

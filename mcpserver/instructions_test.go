@@ -33,8 +33,8 @@ func TestInstructionsAreKept(t *testing.T) {
 	}
 }
 
-// TestToldClientsShareAnAnswer checks that clients whose instructions are still current get the
-// tools/list of clients without a session, without another allocation.
+// TestToldClientsShareAnAnswer checks that a client whose instructions are still current gets the
+// same tools/list as a client without a session. Finding it allocates nothing.
 func TestToldClientsShareAnAnswer(t *testing.T) {
 	tools, err := tool.ParseSets("default")
 	if err != nil {

@@ -232,8 +232,8 @@ func TestAnswersKeepRoom(t *testing.T) {
 	}
 }
 
-// TestLargeFileFindsRoom checks that a client reads the largest file as a resource while another
-// one has reserved all the memory that it may have.
+// TestLargeFileFindsRoom checks that a client can read the largest file as a resource while another
+// client holds its whole share of the memory.
 func TestLargeFileFindsRoom(t *testing.T) {
 	t.Parallel()
 	files := many(1)

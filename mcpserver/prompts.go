@@ -21,8 +21,8 @@ import (
 
 // Limits of prompts.
 const (
-	// maxPrompts bounds the skills offered as prompts: clients show them as one menu, and users
-	// with more find the rest by completion and by name.
+	// maxPrompts bounds the skills that are listed as prompts, because clients show them as one
+	// menu. Users find other skills by completion and by name.
 	maxPrompts = 100
 	promptPage = 50
 	// promptText is the only argument of a prompt.
@@ -78,8 +78,8 @@ func promptStart(all []*catalog.Entry, cursor string) (int, error) {
 	return min(max(place-1, 0), len(all)), nil
 }
 
-// getPrompt answers with the skill's text as it is on disk now, in the user's name, after the
-// location of its other files. The user's request follows as plain text, in which nothing is
+// getPrompt returns one message in the user's name. The message has the location of the skill's
+// files, the skill's text as it is on disk now, and the user's request. Nothing in the request is
 // expanded.
 func (s *Server) getPrompt(ctx context.Context, x *exchange) (reply, error) {
 	v, err := s.view(ctx)

@@ -51,8 +51,9 @@ func (s *Server) listResources(ctx context.Context, x *exchange) (reply, error) 
 	}), start == end)
 }
 
-// cursorAfter returns a cursor from the last URI of a page and, for prompts, its position. The
-// other lists are in URI order, so a cursor from an older snapshot continues after the same URI.
+// cursorAfter returns the cursor of the next page. It contains the last URI of the page and, for
+// prompts, the position of that skill. The other lists are in URI order, so a cursor from an older
+// snapshot continues after the same URI.
 func cursorAfter(place int, uri string) string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", place, uri))
 }
@@ -122,8 +123,8 @@ func (s *Server) readResource(ctx context.Context, x *exchange) (reply, error) {
 	return s.contents(asked, file, data), nil
 }
 
-// readDocument answers with a SKILL.md as contract 004's tool does. It returns the same text,
-// always as text, and the last text served if the file cannot be read for the moment.
+// readDocument answers with the text that contract 004's tool returns for a SKILL.md, never with a
+// blob. If the file cannot be read at the moment, the text is the last one served.
 func (s *Server) readDocument(ctx context.Context, v catalog.View, asked string, uri skill.URI, known bool) (reply, error) {
 	d, err := s.host.Document(ctx, uri)
 	switch {
@@ -144,7 +145,7 @@ func (s *Server) readDocument(ctx context.Context, v catalog.View, asked string,
 	return res, nil
 }
 
-// content is a reply with the contents of one resource.
+// content returns a reply with the contents of one resource.
 func (s *Server) content(uri, kind string, weight int, members func(*rawjson.Encoder)) reply {
 	return reply{hints: new(s.cacheable(entryTTL)), weight: weight, members: func(e *rawjson.Encoder) {
 		e.Raw(`"contents":[{"uri":`)
@@ -190,7 +191,7 @@ type target struct {
 	unsure error          // why a skill may match the URI though none was found
 }
 
-// lookup resolves a URI. end is how a URI of its kind ends.
+// lookup resolves a URI. The error for a malformed URI shows the right form, which ends with end.
 func (s *Server) lookup(ctx context.Context, asked, end string) (t target, err error) {
 	asked = lookup.Bounded(asked)
 	if t.view, err = s.view(ctx); err != nil {
@@ -203,7 +204,8 @@ func (s *Server) lookup(ctx context.Context, asked, end string) (t target, err e
 	return t, nil
 }
 
-// malformedURI says why a URI cannot name a skill's file or folder. end is how such a URI ends.
+// malformedURI returns why a URI cannot name a skill's file or folder. It may show the right form,
+// which ends with end.
 func malformedURI(uri, end string) string {
 	if _, fault := skill.PlainURI(uri); fault != "" {
 		return fault
@@ -211,8 +213,8 @@ func malformedURI(uri, end string) string {
 	return "give a URI of the form skill://<path>" + end
 }
 
-// notFound returns the error for an unknown resource. It also names the URI in its data, as the
-// protocol requires (SEP-2164), redacted, cut and cleaned in both places.
+// notFound returns the error for an unknown resource. Its message and, as the protocol requires
+// (SEP-2164), its data have the URI, redacted and cut.
 func notFound(uri, why string) error {
 	uri = display.RedactURI(uri)
 	data, err := json.Marshal(map[string]string{"uri": uri})

@@ -17,7 +17,7 @@ type reply struct {
 	members func(e *rawjson.Encoder) // writes the members of the result; nil if it has none
 	encoded []byte                   // the members, if already encoded
 	failed  bool                     // a tool's answer that reports a failure
-	absent  bool                     // a tool's answer that there is no such skill, which contract 002 does not report as an error
+	absent  bool                     // a tool found no such skill; contract 002 does not report this as an error
 	weight  int                      // memory of the members; see [wire.Result]
 }
 

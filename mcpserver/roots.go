@@ -16,7 +16,7 @@ import (
 // in "/", so roots are the only way to find their projects. The feature is deprecated since
 // 2026-07-28 (SEP-2577) and keeps working for the clients that have it.
 
-// clientRoots uses the roots of one session; a nil clientRoots uses none.
+// clientRoots requests and uses the roots of one session. A nil clientRoots ignores roots.
 type clientRoots struct {
 	use func(context.Context, []string)
 	log *slog.Logger
@@ -24,7 +24,7 @@ type clientRoots struct {
 	grace time.Duration // rootsGrace; longer in tests
 
 	session  atomic.Pointer[session] // the first session that offers roots
-	named    chan struct{}           // closed by settle when the roots are in use, or will not come
+	named    chan struct{}           // closed by settle when the roots are in use, or will not arrive
 	settle   func()
 	answered chan struct{} // closed by answer when the client has named its roots
 	answer   func()
@@ -41,7 +41,8 @@ func newClientRoots(o Options) *clientRoots {
 	return r
 }
 
-// offered asks for the roots of a session that was initialized, or whose roots have changed.
+// offered requests the roots of a session, in the background. The session was initialized, or its
+// roots have changed.
 func (r *clientRoots) offered(in *session) {
 	if r.offeredBy(in) {
 		go r.take(in)
@@ -56,8 +57,9 @@ func (r *clientRoots) offeredBy(in *session) bool {
 	return r.session.CompareAndSwap(nil, in) || r.session.Load() == in
 }
 
-// take asks for the roots outside of the handler's context, which ends with the notification. Only
-// one call of take asks at a time, because the later of two answers must win.
+// take requests the client's roots and uses them. It makes its own context, because the handler's
+// context ends with the notification. Only one call of take runs at a time, so that the later of
+// two answers wins.
 func (r *clientRoots) take(in *session) {
 	r.asking.Lock()
 	defer r.asking.Unlock()

@@ -79,7 +79,7 @@ func TestRoots(t *testing.T) {
 }
 
 // TestRootsBeforeTheFirstCall checks that the first request of any method waits for the roots that
-// the session offers. The instructions are sent earlier, and say that more skills may come.
+// the session offers. The instructions are sent earlier. They announce that more skills may come.
 func TestRootsBeforeTheFirstCall(t *testing.T) {
 	t.Parallel()
 	project := tree(t, map[string]string{"s/git/SKILL.md": skillMD("git", "Of the project.", "the body")})

@@ -33,8 +33,8 @@ const (
 	// gets its instructions once, and many clients never ask for a list again. Clients wait 10 to
 	// 60 s for initialize; 15,648 real skills took 7 s on a busy machine, and 0.3 s on an idle one.
 	completeGrace = 5 * time.Second
-	// rootsGrace bounds how long a session that offers roots waits, once, for their names: the
-	// first list should contain the project's skills.
+	// rootsGrace bounds how long the first call of a session waits for the names of the client's
+	// roots. The first list should contain the project's skills.
 	rootsGrace = 500 * time.Millisecond
 )
 
@@ -43,24 +43,23 @@ type Options struct {
 	Catalog *catalog.Catalog
 	Tools   []*tool.Tool
 	Version string
-	// Remote states that clients are on other machines, so that folders are named by URI. Over
-	// HTTP, folders are also named by URI for a request that a proxy forwarded, that bears a token,
-	// or that comes while a policy is in force. Such a request may come from someone else than this
-	// machine's user.
+	// Remote is set if clients are on other machines. Answers then name folders by URI. Over HTTP,
+	// folders are also named by URI for a request that a proxy forwarded, that has a token, or that
+	// arrives while a policy is in force. The sender of such a request may not be this machine's
+	// user.
 	Remote bool
-	// Private keeps answers out of shared caches. It is for servers that do not answer every client
-	// that can reach them, or whose skills belong to one person (over stdio).
+	// Private keeps answers out of shared caches. It is for servers that require tokens, and for
+	// servers whose skills belong to one person, as over stdio.
 	Private bool
 	// Access authorizes HTTP callers and limits their views; nil lets everyone see everything.
 	// [Server.SetAccess] replaces its state.
 	Access *access.Gate
 	// Roots, if set, is called with the folders that a client names as its roots. It returns when
-	// the catalogue has added them. All sessions share the catalogue, so this is for a server of
-	// one client, over stdio: only the first session that offers roots is asked, and never one over
-	// HTTP.
+	// the catalogue has added them. All sessions share the catalogue, so the server requests roots
+	// only from the first session over stdio that offers them.
 	Roots func(ctx context.Context, folders []string)
-	// Engage, if set, returns the text of skill://engage/SKILL.md for when no skill has that URI;
-	// see [tool.Host].
+	// Engage, if set, returns the text of skill://engage/SKILL.md. It is called if no skill has
+	// that URI; see [tool.Host].
 	Engage func() string
 	// Entry is the server's name in the settings of the client that starts it, or empty if unknown.
 	Entry string
@@ -78,7 +77,8 @@ type Event = event.Event
 // Sink takes events.
 type Sink = event.Sink
 
-// bounded returns the rate-limited log of the server; a nil log is silent.
+// bounded returns a logger that limits the rate of its lines. For a nil log, it returns a logger
+// that discards them.
 func bounded(log *slog.Logger) *slog.Logger {
 	if log == nil {
 		return slog.New(slog.DiscardHandler)
@@ -96,13 +96,13 @@ type Server struct {
 	events       event.Sinks
 	grace        time.Duration // completeGrace; shorter in tests
 
-	endDiffs func() // ends the calls with the catalogue's changes
+	endDiffs func() // ends the subscription to the catalogue's changes
 
 	memory   *limit.Budget // for unwritten answers
 	notifier *notify.Notifier
 	// accessChanged is called after another access state was put in force.
 	accessChanged atomic.Pointer[func()]
-	logged        sync.Map     // reasons already logged for which skills are not published
+	logged        sync.Map     // the logged reasons why skills are not published
 	withoutPrompt atomic.Int64 // number of skills without a prompt that was last logged
 }
 
@@ -154,7 +154,7 @@ func (s *Server) completeView(ctx context.Context) (catalog.View, error) {
 	return s.view(ctx)
 }
 
-// markIncomplete marks a list from a view that may be incomplete.
+// markIncomplete marks a list as incomplete if its view is.
 func markIncomplete(v catalog.View, of reply, empty bool) (reply, error) {
 	if lacks := v.Incomplete(); lacks != nil {
 		return markLacking(of, empty, lacks)
@@ -163,7 +163,7 @@ func markIncomplete(v catalog.View, of reply, empty bool) (reply, error) {
 }
 
 // markLacking marks a list as incomplete, so that clients do not cache it. An empty list becomes an
-// error, since a client may not ask again until a notification reports a change.
+// error, because a client may not request the list again until it is notified of a change.
 func markLacking(of reply, empty bool, why error) (reply, error) {
 	if empty {
 		return reply{}, unsure(why)
@@ -178,7 +178,8 @@ func markLacking(of reply, empty bool, why error) (reply, error) {
 // unsure returns the error for something that may exist but cannot be looked up now.
 func unsure(err error) error { return &jsonrpc.Error{Code: wire.CodeBusy, Message: err.Error()} }
 
-// internal replaces an error's text with a code; the log has the text.
+// internal returns an internal error whose message is what, and logs the text of err. It keeps the
+// error of a cancelled call and of a lack of memory, and a busy disk stays a busy error.
 func (s *Server) internal(what string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, skill.ErrNoRoom) {
 		return err

@@ -17,17 +17,17 @@ import (
 	"github.com/knack-dev/knack/skillsext"
 )
 
-// How long clients may cache an answer. A list may be cached as long as the catalogue itself may
-// lag behind a disk without watches. An entry or a file is read from disk at each call and may
-// change right after. A host that finds that the bytes have changed asks again, and must then not
-// get its own cached copy.
+// How long clients may cache an answer. A list may be as old as the catalogue itself, which may lag
+// behind a disk without watches. An entry and a file are read from disk at each call and must not
+// be cached: a host that sees changed bytes requests the entry again.
 var (
 	skillsTTL = int(catalog.DefaultInterval.Milliseconds())
 	entryTTL  = 0
 )
 
-// cacheable returns the cache hints of an answer that is the same for everyone. Users may share it
-// if anyone may ask; if a token is needed, a shared cache would give it to clients without one.
+// cacheable returns the cache hints of an answer that is the same for everyone. Shared caches may
+// keep the answer unless the server is private: a shared cache would also answer clients without a
+// token.
 func (s *Server) cacheable(ttl int) mcp.Cacheable {
 	scope := "public"
 	if s.o.Private {
@@ -90,8 +90,8 @@ func (s *Server) listSkills(ctx context.Context, x *exchange) (reply, error) {
 	return markIncomplete(v, res, len(page) == 0)
 }
 
-// getSkill answers for every published skill, however the client percent-encodes its URI. For a
-// served but unpublished skill it gives the reason.
+// getSkill returns the entry of a published skill, however the client percent-encodes its URI. For
+// a served but unpublished skill, the error has the reason.
 func (s *Server) getSkill(ctx context.Context, x *exchange) (reply, error) {
 	asked := x.params.URI
 	if asked == "" {

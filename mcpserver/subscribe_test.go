@@ -97,7 +97,7 @@ func TestChangesAreTold(t *testing.T) {
 	})
 }
 
-// quiet checks that no message with the method comes within a second, ten times the period of the
+// quiet checks that no message with the method arrives within a second, ten times the period of the
 // checks.
 func quiet(t *testing.T, from <-chan message, method string) {
 	t.Helper()

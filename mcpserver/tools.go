@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// uncached marks a list as private to its client, which must not cache it. The catalogue may change
-// at any moment, and the client is then notified.
+// uncached are the cache hints of a list that the client must not cache and that belongs to the
+// client alone. The catalogue may change at any moment, and the client is then notified.
 var uncached = mcp.Cacheable{TTLMs: 0, CacheScope: "private"}
 
 var (

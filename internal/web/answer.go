@@ -94,10 +94,9 @@ func (s *Site) render(r *request, status int, name string, page any) error {
 	return answer(r, status, visiblePage(b.Bytes()))
 }
 
-// visiblePage replaces invisible characters, from a skill or a query, with their code
-// points. These are characters that change the text direction, join letters or are not
-// displayed. It works on the whole rendered page, so that no text of a page can be
-// missed.
+// visiblePage replaces invisible characters with their code points. These are characters that
+// change the text direction, join letters or are not displayed. It works on the whole rendered
+// page, so that it misses no text of a skill or a query.
 func visiblePage(page []byte) []byte {
 	text := string(page)
 	if display.Visible(text, display.CodePoint) == text { // the usual case

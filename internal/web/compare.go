@@ -21,8 +21,8 @@ type comparison struct {
 	Fault string // why the other files are not compared
 }
 
-// diffRow is one row of a comparison of lines. A line number of 0 means no line. Gap is the number
-// of equal lines left out in its place.
+// diffRow is one row of a comparison of lines. A line number of 0 means no line. If Gap is not 0,
+// the row stands for so many equal lines.
 type diffRow struct {
 	Left, Right             int
 	LeftText, RightText     string
@@ -101,7 +101,7 @@ func relatives(v catalog.View, e *catalog.Entry) (out []*catalog.Entry) {
 	return out
 }
 
-// diffRows returns the rows of a page. Long runs of equal lines are left out.
+// diffRows returns the rows of a page. A row with a gap replaces a long run of equal lines.
 func diffRows(left, right []string, rows []diff.Row) (out []diffRow) {
 	near := make([]bool, len(rows)) // near[i] is set if row i is close to a difference
 	for i, r := range rows {

@@ -81,9 +81,9 @@ func systemOf(browser string) string {
 // origin returns the URL of this server as the client reached it. The guard in front of
 // the site has already checked the host.
 //
-// A proxy may have terminated TLS. In that case the scheme comes from the proxy's
-// header, or from a session cookie that browsers send only over TLS. A client can forge
-// either, but they affect only the address that this client sees.
+// A proxy may have terminated TLS. In that case, the proxy's header has the scheme, or the client
+// sends a session cookie that browsers send only over TLS. A client can forge either, but they
+// affect only the address that this client sees.
 func (s *Site) origin(r *request) string {
 	scheme := "http"
 	first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",") // the client reached the first of several proxies

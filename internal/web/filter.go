@@ -36,7 +36,7 @@ type filter struct {
 	Page               int
 }
 
-// filterOf reads the filters of a page's address. Values that no skill has find nothing.
+// filterOf reads the filters of a page's address. A value that no skill has matches no skill.
 func filterOf(q url.Values, query string) filter {
 	get := func(key string) string { return display.CutBytes(q.Get(key), display.EchoLimit) }
 	f := filter{
@@ -121,7 +121,7 @@ type filterResult struct {
 	n    [byOther][]int
 }
 
-// tally applies a filter. It examines every skill, so it compares numbers and no texts.
+// tally applies a filter. It examines every skill, so it compares numbers instead of strings.
 func (f filter) tally(all []*catalog.Entry, t *doctor.Totals, of *shelf) filterResult {
 	var out filterResult
 	var want [byOther]int
@@ -202,7 +202,7 @@ const (
 	facetAll  = 1000 // if all are requested
 )
 
-// facets returns the filters of a list. A filter without a choice is left out.
+// facets returns the filters of a list. It omits a filter without a choice.
 func (f filter) facets(t *doctor.Totals, by filterResult, of *shelf) (out []facet) {
 	state := facet{Title: "Health"}
 	for i, w := range states {

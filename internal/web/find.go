@@ -13,9 +13,8 @@ import (
 )
 
 // search returns all skills that match a query, ranked as find_skills ranks them, including those
-// that only people may invoke. After them come copies, unlisted and skipped skills whose names
-// match, which the search does not rank. Without a query it returns all skills, first the skills
-// that models see.
+// that only people may invoke. Copies, unlisted and skipped skills whose names match follow,
+// unranked. Without a query it returns all skills, first the skills that models see.
 func search(ctx context.Context, v catalog.View, query string) ([]*catalog.Entry, error) {
 	if query == "" {
 		all := append(make([]*catalog.Entry, 0, len(v.Entries)), v.Listed...)

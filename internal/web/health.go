@@ -118,7 +118,7 @@ type budget struct {
 	Cut                     int
 	All                     int // number of skills that the list is made from
 	Shortened, ByName, Left int
-	// The first skills that are shortened or left out.
+	// The first skills that are shortened or omitted.
 	ShortNames, LeftNames []relative
 	ShortHref, LeftHref   string // complete lists
 	// Widths in a drawing of 1,000 units.

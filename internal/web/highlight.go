@@ -81,8 +81,8 @@ func splitMatches(text string, words []string) (parts []part) {
 }
 
 // matched returns the byte range of a word that matches one of the query's words, or 0, 0. The
-// range is usually the beginning of the word. It is the whole word if the query has the word with
-// another ending.
+// range is usually the beginning of the word. It is the whole word if the query has the word with a
+// different ending.
 func matched(word string, words []string) (from, to int) {
 	low := strings.ToLower(word)
 	for _, w := range words {

@@ -107,8 +107,8 @@ func nameOf(e *catalog.Entry) string {
 	return "(no name)"
 }
 
-// inLine collapses white space. It keeps invisible characters, which [visiblePage]
-// replaces.
+// inLine collapses white space. It keeps invisible characters, because [visiblePage] replaces them
+// later.
 func inLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // checking is the progress of the check of the skills, shown on pages with its results.

@@ -63,8 +63,8 @@ func to(e *catalog.Entry, file string) markdown.Inside {
 // minContents is the minimum number of headings for which a page shows a list of them.
 const minContents = 3
 
-// contentsOf returns the headings for the list of contents: the two highest levels. A title at the
-// beginning is left out if no other heading has its level. contentsOf returns nil for fewer than
+// contentsOf returns the headings for the list of contents: the two highest levels. It omits a
+// title at the beginning if no other heading has its level. contentsOf returns nil for fewer than
 // minContents headings.
 func contentsOf(all []markdown.Heading) []markdown.Heading {
 	if len(all) > 1 && all[0].Level == 1 && !slices.ContainsFunc(all[1:], func(h markdown.Heading) bool { return h.Level == 1 }) {

@@ -13,7 +13,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// order is one order of a list. The order with an empty key is that of the search or the snapshot.
+// order is one order of a list. The order with an empty key is the order of the search or the
+// snapshot.
 type order struct{ key, label string }
 
 const (

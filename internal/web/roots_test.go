@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/internal/web"
 )
 
-// rooted returns a site with three roots. "one" has skills and something that a scan
-// reports, "two" has a skill and is then replaced by a file, and "three" is a file.
+// rooted returns a site with three roots. "one" has skills and a finding of its scan, "two" has a
+// skill and is then replaced by a file, and "three" is a file.
 func rooted(t *testing.T) (c *catalog.Catalog, site *web.Site) {
 	dir := t.TempDir()
 	lay(t, dir, map[string]string{

@@ -29,8 +29,8 @@ const (
 // may be long.
 const maxForm = 16 << 10
 
-// signInPage asks for a token. It is the same for every requested address, so that it does not
-// reveal which pages exist.
+// signInPage is the page with the form for a token. It is the same for every requested address, so
+// that it does not reveal which pages exist.
 type signInPage struct {
 	frame
 	Wrong bool
@@ -237,9 +237,9 @@ func passes(r *request, subject access.Subject) {
 }
 
 // Known returns the token of the session in a request's cookie. A cookie is valid only for GET and
-// HEAD, and only if the browser reports that a page of this server or the user made the request, or
-// that the request opens a page. Browsers also send the cookie with requests from other servers of
-// the same site, such as servers on other ports.
+// HEAD. The browser must also report that a page of this server or the user made the request, or
+// that the request opens a page. Otherwise a page of another server of the same site could use the
+// cookie, for example a server on another port.
 func (s *Site) Known(r *http.Request) (token string, ok bool) {
 	if s.sessions == nil || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return "", false

@@ -52,8 +52,7 @@ func (s *Site) agentView(r *request, v catalog.View, e *catalog.Entry, p *skillP
 	return nil
 }
 
-// argument appends one argument of a call. The caller adds them in the order of the
-// schema.
+// argument appends one argument of a call. The caller appends arguments in the order of the schema.
 func argument(args []byte, key, value string) []byte {
 	return display.AppendJSONString(append(display.AppendJSONString(args, key), ':'), value)
 }

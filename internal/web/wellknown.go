@@ -70,9 +70,9 @@ func (s *Site) wellKnownIndex(r *request) error {
 	return answerTagged(r, "application/json", discoveryOf(v, fields, archives))
 }
 
-// archives returns the digests of the archives of skills with several files. The digest is zero
-// for a skill that cannot be read for the moment: the index leaves the skill out, since a client
-// would take SKILL.md for the whole skill.
+// archives returns the digests of the archives of skills with several files. The digest is zero for
+// a skill that cannot be read at the moment. The index omits such a skill, because a client would
+// take SKILL.md for the whole skill.
 func (s *Site) archives(r *request, v catalog.View) (map[*catalog.Entry]skill.Digest, error) {
 	ctx := r.Context()
 	if err := limit.Reserve(ctx, skill.FolderMemory+skill.MaxFile); err != nil {
@@ -167,7 +167,7 @@ func discoveryOf(v catalog.View, fields []string, archives map[*catalog.Entry]sk
 }
 
 // archiveSuffix ends the address of an archive. The file name in the address is the digest of the
-// archive, so that a client gets the bytes to which its copy of the index refers, or an error.
+// archive. So a client gets the archive that its copy of the index names, or an error.
 const archiveSuffix = ".tar.gz"
 
 func (s *Site) wellKnownSkill(r *request) error {

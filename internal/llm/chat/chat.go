@@ -231,7 +231,7 @@ func (c *Conversation) broken(ctx context.Context, answer model.Answer, err erro
 // model failed before it answered them.
 func (c *Conversation) Kept() bool { return c.kept }
 
-// remark tells the user about an answer that is cut, refused or empty.
+// remark notifies the user of an answer that is cut, refused or empty.
 func (c *Conversation) remark(a model.Answer) {
 	switch {
 	case a.Stop == model.StopLength:

@@ -321,7 +321,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestRemarks checks that the user is told about cut, refused and empty answers.
+// TestRemarks checks that the user is notified of cut, refused and empty answers.
 func TestRemarks(t *testing.T) {
 	m := &scripted{}
 	for _, a := range []model.Answer{

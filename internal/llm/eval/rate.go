@@ -12,7 +12,7 @@ import (
 type Rate struct {
 	Hits, Of int
 	// Prompts is the number of prompts, if each was tried equally often. The interval then counts
-	// prompts and not trials, since a repetition tells less than another prompt.
+	// prompts instead of trials, because a repetition tells less than another prompt.
 	Prompts int
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// script is a model that follows a script: each line is an answer, a text or calls NAME ARGUMENTS
-// that are separated by " & ".
+// script is a model that follows a script. Each line is an answer: a text, or calls of the form
+// NAME ARGUMENTS, separated by " & ".
 type script struct{ lines []string }
 
 var errScript = errors.New("the script is at its end")

@@ -92,7 +92,7 @@ func (a *address) fail(err error) {
 // end does nothing, since no connection outlives its request.
 func (a *address) end(context.Context) {}
 
-// failure returns why a request failed.
+// failure implements [line].
 func (a *address) failure(err error) (what, fix string) {
 	a.mu.Lock()
 	over, status := a.exceeded, a.status

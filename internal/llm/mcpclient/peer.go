@@ -1,9 +1,9 @@
 // Package mcpclient connects to MCP servers that a user configures, at a URL or as a program, and
 // calls their tools. Package internal/distribution/origin/mcp installs skills from such servers.
 //
-// A server's output is untrusted. It is bounded in size and time. Where a message of knack quotes
-// it, it is escaped, so that it cannot imitate such a message. The user's secrets go only to the
-// server that they are for.
+// A server's output is untrusted. Its size and time are bounded. Messages of knack quote the output
+// with escapes, so that it cannot imitate a message. A secret of the user is sent only to the
+// server for which it is configured.
 package mcpclient
 
 import (

@@ -270,7 +270,7 @@ func (p *program) end(ctx context.Context) {
 	p.stream.out.Close()
 }
 
-// hasEnded reports whether the program ended by itself. It waits a moment for it.
+// hasEnded reports whether the program has ended by itself. It waits a moment for the end.
 func (p *program) hasEnded() bool {
 	if !p.started {
 		return false
@@ -293,7 +293,7 @@ func (p *program) fault() string {
 	return p.stream.fault
 }
 
-// failure returns why a request failed.
+// failure implements [line].
 func (p *program) failure(err error) (what, fix string) {
 	if !p.started {
 		return "", ""

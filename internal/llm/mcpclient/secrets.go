@@ -99,7 +99,7 @@ func encoded(value string) []string {
 	return forms
 }
 
-// inJSON returns a text in the form that it has within a JSON string.
+// inJSON returns a string as it is written within a JSON string.
 func inJSON(text string, escapeHTML bool) string {
 	data, _ := json.Marshal(text) // a string always encodes
 	if !escapeHTML {
@@ -108,7 +108,7 @@ func inJSON(text string, escapeHTML bool) string {
 	return string(data[1 : len(data)-1])
 }
 
-// percentAll returns a text with every byte percent-encoded.
+// percentAll returns a string with every byte percent-encoded.
 func percentAll(text string) string {
 	var b strings.Builder
 	for i := range len(text) {
@@ -122,8 +122,8 @@ func isBreak(r rune) bool { return r == '\n' || r == '\r' }
 // isSkipped reports whether a character can be invisible to a reader, and so split a secret.
 func isSkipped(r rune) bool { return display.IsUnseen(r) || unicode.IsControl(r) }
 
-// withoutInvisible returns a text without the characters that can split a secret, and the original
-// offset of each byte. The offsets are nil if nothing was removed.
+// withoutInvisible returns a string without the characters that can split a secret, and the
+// original offset of each byte. The offsets are nil if nothing was removed.
 func withoutInvisible(text string) (string, []int) {
 	if strings.IndexFunc(text, isSkipped) < 0 {
 		return text, nil
@@ -145,7 +145,7 @@ func withoutInvisible(text string) (string, []int) {
 	return string(out), at
 }
 
-// hide returns a text without the secrets, even if invisible characters or line breaks split
+// hide returns a string without the secrets, even if invisible characters or line breaks split
 // them.
 func (s secrets) hide(text string) string {
 	plain, at := withoutInvisible(text)
@@ -208,7 +208,7 @@ func (s secrets) hideIn(value any) any {
 // maxShown bounds a message, in characters.
 const maxShown = 400
 
-// safeLine returns a text in one line that is safe to show in a message.
+// safeLine returns a string as one line that is safe to show in a message.
 func safeLine(text string) string {
 	return display.Visible(display.Cut(display.OneLine(strings.ToValidUTF8(display.CutBytes(text, 8*maxShown), "\ufffd")), maxShown), display.Escaped)
 }

@@ -52,8 +52,7 @@ func TestBody(t *testing.T) {
 		{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"# PDF","is_error":false},{"type":"tool_result","tool_use_id":"b","content":"","is_error":true},{"type":"text","text":"And?"},{"type":"text","text":"Well?"}]}]}`)
 }
 
-// TestBodyExtra checks that unset fields are left out, and that fields of the user are
-// kept.
+// TestBodyExtra checks that unset fields are omitted, and that fields of the user are kept.
 func TestBodyExtra(t *testing.T) {
 	extra := members{"temperature": json.RawMessage("0.10"), "stream": json.RawMessage("false"), "max_tokens": json.RawMessage("7")}
 	for wire, want := range map[Wire]string{

@@ -28,7 +28,7 @@ type slot struct {
 }
 
 // calls assembles calls from the pieces that Chat Completions streams. Servers differ in the ids
-// and indexes that they send, see find.
+// and indexes that they send; see find.
 type calls struct {
 	all   []*slot
 	ids   map[string]*slot

@@ -82,7 +82,7 @@ func (d *dropped) add(name string) bool {
 	return true
 }
 
-// mentions reports whether a text has a name as a word.
+// mentions reports whether a string has a name as a word.
 func mentions(s, name string) bool {
 	return regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`).MatchString(s)
 }

@@ -118,8 +118,8 @@ func reported(data []byte) (kind, message string) {
 	return kind, ""
 }
 
-// messageIn returns a message, or the messages of a list of complaints. Such a list may also
-// repeat the request, which is left out.
+// messageIn returns a message, or the messages of a list of complaints. It skips the request, which
+// such a list may repeat.
 func messageIn(raw json.RawMessage) string {
 	if s := text(raw); s != "" {
 		return s

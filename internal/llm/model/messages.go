@@ -265,7 +265,7 @@ func (m *blocks) end() (Answer, error) {
 		case "server_tool_use":
 			if len(b.input) > 0 {
 				o["input"] = sendable(b.input)
-				raw, _ = rawjson.Marshal(o) // cannot fail: the members came as JSON
+				raw, _ = rawjson.Marshal(o) // cannot fail: the members are valid JSON
 			}
 		}
 		content = append(content, raw)
@@ -287,7 +287,7 @@ func (m *blocks) end() (Answer, error) {
 	return a, err
 }
 
-// call returns the call of a block. Its arguments come in pieces, or with the block.
+// call returns the call of a block. Its arguments arrive in pieces, or with the block.
 func (b *block) call(o members) (Call, error) {
 	c := Call{ID: text(o["id"]), Name: text(o["name"]), Arguments: argumentsOf(string(b.input))}
 	if len(b.input) == 0 && object(o["input"]) != nil {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// speech assembles a text that arrives in several JSON strings. A server may split it anywhere,
-// even within a character; the first part of the character then waits in half for the rest.
+// speech assembles a text that arrives in several JSON strings. A server may split the text
+// anywhere, even within a character. The field half then keeps the first part of the character.
 type speech struct {
 	show func(string)
 	text strings.Builder

@@ -93,7 +93,7 @@ func withoutRequest(message string, r Request) string {
 	return message
 }
 
-// lettersOf returns the letters and digits of a text and their positions. It skips JSON escapes.
+// lettersOf returns the letters and digits of a string, and their positions. It skips JSON escapes.
 func lettersOf(s string) (letters string, at []int) {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

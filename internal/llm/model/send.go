@@ -29,8 +29,8 @@ const (
 	failurePatience = 5 * time.Second
 	// tries is the number of requests for a turn before the first byte of an answer arrives.
 	tries = 3
-	// maxWait is the longest wait before another attempt. If an endpoint asks for a longer wait,
-	// there is no other attempt, since an earlier one would be in vain.
+	// maxWait is the longest wait before another attempt. If an endpoint requires a longer wait,
+	// there is no other attempt: an earlier one would be in vain.
 	maxWait = time.Minute
 )
 
@@ -87,8 +87,9 @@ func (c *Client) explain(ctx context.Context, e *Error) error {
 	return e
 }
 
-// pause waits before another attempt: as long as the endpoint asks, or else 1, 2, 4 seconds give
-// or take a quarter. The variation keeps clients that failed together from returning together.
+// pause waits before another attempt. It waits as long as the endpoint requests, or else 1, 2 or 4
+// seconds, plus or minus a quarter. The variation spreads the attempts of clients that failed at
+// the same time.
 func (c *Client) pause(ctx context.Context, try int, asked time.Duration) error {
 	wait := asked
 	if wait == 0 {
@@ -265,7 +266,7 @@ func (r *refusal) Error() string { return r.what }
 func failureOf(o members) error {
 	raw := o["error"]
 	if text(o["object"]) == "error" { // vLLM
-		raw, _ = rawjson.Marshal(o) // cannot fail: the members came as JSON
+		raw, _ = rawjson.Marshal(o) // cannot fail: the members are valid JSON
 	}
 	if has(raw) {
 		return &failure{bytes.Clone(raw)}

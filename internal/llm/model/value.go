@@ -54,7 +54,7 @@ func (v *value) isEmpty() bool {
 	return v.members == nil && v.items == nil && (len(v.raw) == 0 || string(v.raw) == "null")
 }
 
-// kind is the first byte of the value's JSON.
+// kind returns the first byte of the value's JSON.
 func (v *value) kind() byte {
 	switch {
 	case v.members != nil:
@@ -116,7 +116,7 @@ func (v *value) json() json.RawMessage {
 	case v == nil:
 		return nil
 	case v.members != nil:
-		raw, _ := rawjson.Marshal(v.object()) // cannot fail: the values came as JSON
+		raw, _ := rawjson.Marshal(v.object()) // cannot fail: the values are valid JSON
 		return raw
 	case v.items != nil:
 		all := make([]json.RawMessage, len(v.items))

@@ -75,8 +75,8 @@ func (w *Watched) Failure(u *url.URL, err error, token bool, variable string) (w
 	return what, fix
 }
 
-// foreign reports whether the SDK's error, which has no type and no advice, means an answer that
-// is not an MCP message.
+// foreign reports whether an error of the SDK means that the answer is not an MCP message. The
+// error has no type, so foreign compares its text.
 func foreign(err error) bool {
 	text := err.Error()
 	return strings.Contains(text, "failed to decode response") || strings.Contains(text, "unsupported content type") ||

@@ -13,8 +13,8 @@ import (
 // maxText bounds each text of a line, in bytes. Clients choose most of the texts.
 const maxText = 512
 
-// appendLine appends an event as a line of JSON, which escapes characters that would end or forge a
-// line. appendLine also escapes direction and format characters, since people read the log.
+// appendLine appends an event as a line of JSON. It escapes line breaks, so that no text can forge
+// a line. It also escapes direction and format characters, because people read the log.
 func appendLine(b []byte, e event.Event) []byte {
 	texts := []*string{&e.Subject, &e.Client, &e.Address, &e.Method, &e.Tool, &e.Asked, &e.File, &e.Reason}
 	if e.Change != nil {
@@ -32,7 +32,7 @@ func appendLine(b []byte, e event.Event) []byte {
 	return append(display.AppendVisibleJSON(b, line), '\n')
 }
 
-// cut shortens a text to maxText bytes, with an ellipsis at its end.
+// cut shortens a string to maxText bytes, with an ellipsis at its end.
 func cut(s string) string {
 	if len(s) <= maxText {
 		return s

@@ -51,8 +51,8 @@ type Log struct {
 	ended  chan struct{}
 }
 
-// sink accepts whole lines. write returns the number of bytes of whole lines that it wrote. A line
-// after a partial one begins on a new line.
+// sink writes whole lines. write returns the number of bytes of the lines that it wrote completely.
+// After a partial line, the next write begins with a line break.
 type sink interface {
 	write(lines []byte) (int, error)
 	reopen() error
@@ -81,8 +81,8 @@ func start(to sink, o Options) *Log {
 	return l
 }
 
-// Record queues an event and returns immediately. It redacts the texts of the client. A nil log
-// records nothing.
+// Record queues an event and returns immediately. It redacts the strings that the client chose. A
+// nil log records nothing.
 func (l *Log) Record(of *event.Event) {
 	if l == nil || of.Unlogged {
 		return

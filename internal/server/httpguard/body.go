@@ -30,7 +30,7 @@ const (
 )
 
 // Body reads a request's body within [Options.BodyTimeout]; most bounds its size in bytes. The
-// sender must have passed [Guard.Handle]. ok is false if Body has refused the request. The caller
+// request must have passed [Guard.Handle]. ok is false if Body has refused the request. The caller
 // calls free when it no longer needs the decoded body.
 func (g *Guard) Body(w http.ResponseWriter, r *http.Request, most int64) (body []byte, free func(), ok bool) {
 	size := r.ContentLength

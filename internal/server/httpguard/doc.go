@@ -4,9 +4,10 @@
 // Each check refuses requests in its own file: origin.go checks the host and the origin, token.go
 // tokens, rate.go rates, work.go the requests in flight, body.go the size of a body, and conns.go
 // the connections. pages.go makes the checks of pages, which have a sign-in, and guard.go answers
-// health checks. body.go also refuses a body that is slow or finds no memory, and record.go an
-// address that has sent too many wrong tokens. work.go has only the message: pages.go and package
-// httpd refuse with it. proxies.go finds the client's address, and caller.go the caller.
+// health checks. body.go also refuses a body that arrives slowly or for which there is no memory.
+// record.go refuses an address that has sent too many wrong tokens. work.go has only the message
+// with which pages.go and package httpd refuse a request. proxies.go finds the client's address,
+// and caller.go finds the caller.
 //
 // [Guard] mounts handlers, pages with sign-in, health checks and OAuth metadata. Each request has
 // one record, from which the refusal counts and the audit log are made. The package knows the path

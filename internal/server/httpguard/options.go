@@ -27,9 +27,9 @@ type Options struct {
 	Issuers, Scopes []string
 	Resource        string
 	// Pages, if set, answers every path that this package does not serve, behind the same checks.
-	// In the context of a request, the catalogue lists only the skills that the subject of the
-	// request may see; [access.SubjectOf] returns that subject. If Pages also implements [SignIn],
-	// people can sign in.
+	// With the context of a request, the catalogue lists only the skills that the request's subject
+	// may see. [access.SubjectOf] returns that subject. If Pages also implements [SignIn], people
+	// can sign in.
 	Pages http.Handler
 
 	MaxBody        int64         // bytes of a request; default 4 MiB, as in the SDK

@@ -22,15 +22,16 @@ type SignIn interface {
 	http.Handler
 	// Opens reports whether a request signs in or out. Such a request needs no token.
 	Opens(r *http.Request) bool
-	// Open answers such a request. It returns the subject that signed in or out, if known.
+	// Open answers a request for which Opens is true. It returns the subject that signed in or out,
+	// if known.
 	Open(w http.ResponseWriter, r *http.Request) (who access.Subject, known bool)
 	// Known returns the token with which the sender of a request without an Authorization header
 	// has signed in.
 	Known(r *http.Request) (token string, ok bool)
 	// Recheck ends the sign-ins whose tokens the verifier no longer knows.
 	Recheck(ctx context.Context)
-	// Refuse answers a refused request with a text for its sender. The headers for the status are
-	// already set.
+	// Refuse answers a refused request with a message for its sender. The headers for the status
+	// are already set.
 	Refuse(w http.ResponseWriter, r *http.Request, status int, say string)
 }
 

@@ -18,9 +18,9 @@ var (
 	// unknownRate is the rate of requests that need no token: sign-ins, and files of pages, of
 	// which one person needs about ten.
 	unknownRate = limit.Rate{PerSecond: 20, Burst: 400}
-	// loggedRate is the rate of requests by unknown clients that get an audit line each. Beyond it,
-	// only the second, the fourth, the eighth and so on gets one. A flood then writes a few lines
-	// in ten seconds, and takes weeks to fill the files.
+	// loggedRate is the rate up to which each request of an unknown client has an audit line.
+	// Beyond it, only the second, the fourth, the eighth and so on has one. A flood then writes a
+	// few lines in ten seconds, and takes weeks to fill the files.
 	loggedRate = limit.Rate{PerSecond: 0.1, Burst: 100}
 )
 

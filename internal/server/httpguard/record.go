@@ -43,13 +43,13 @@ func EventOf(r *http.Request) *event.Event {
 	return new(event.Event)
 }
 
-// IsCall records that a request calls an MCP method. The method may be "".
+// IsCall notes that a request calls an MCP method. The method may be "".
 func IsCall(r *http.Request, method string) {
 	x := recordOf(r)
 	x.isCall, x.call = true, method
 }
 
-// IsRecorded records that the method of a request records the event itself.
+// IsRecorded notes that the method of a request records the request's event itself.
 func IsRecorded(r *http.Request) { recordOf(r).handled = true }
 
 // record answers a request and records its event.
@@ -124,8 +124,8 @@ func surfaceOf(r *http.Request) string {
 }
 
 // emit passes the event of a request to the sinks. MCP methods record their own events, so at /mcp
-// it records only requests that reached no method. Health checks and public files are left out of
-// the audit log.
+// it records only requests that reached no method. The audit log has no health checks and no public
+// files.
 func (x *record) emit() {
 	r := x.r
 	fine := x.Status < 400

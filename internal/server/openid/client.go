@@ -41,9 +41,9 @@ func transport() http.RoundTripper {
 	return t
 }
 
-// bounded limits the size of answers and the rate at which the keys are fetched. It recognises the
-// fetch of the keys as a GET request for anything but the description. Of the keys, it passes on
-// only those for signatures.
+// bounded limits the size of answers and the rate at which the keys are fetched. It takes every GET
+// request, except for the description, for a fetch of the keys. It passes on only the keys for
+// signatures.
 type bounded struct {
 	next http.RoundTripper
 	now  func() time.Time
@@ -163,7 +163,7 @@ func reasonOf(err error) string {
 // status matches the status of an answer at the beginning of an error of package oidc.
 var status = lazyregexp.New(`^[1-5][0-9][0-9]\b`)
 
-// isWord reports whether a text is an OAuth error code, which is safe to display.
+// isWord reports whether a string is an OAuth error code, which is safe to display.
 func isWord(text string) bool {
 	for _, c := range []byte(text) {
 		if c != '_' && (c < 'a' || c > 'z') {

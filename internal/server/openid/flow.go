@@ -213,7 +213,7 @@ func (p *Provider) cookie(value string, age int) *http.Cookie {
 }
 
 // attemptOf returns the attempt in a request's cookie, or nil without a valid one. It also reports
-// whether the request has such a cookie.
+// whether the request has the cookie of an attempt.
 func (p *Provider) attemptOf(r *http.Request) (*attempt, bool) {
 	c := r.CookiesNamed(p.cookie("", 0).Name)
 	if len(c) == 0 {

@@ -150,7 +150,7 @@ func New(o Options) (*Provider, error) {
 	return p, nil
 }
 
-// CheckIssuer returns an error if a text is not an issuer. An issuer is a URL with https, or with
+// CheckIssuer returns an error if a string is not an issuer. An issuer is a URL with https, or with
 // http on the loopback, without query and fragment.
 func CheckIssuer(text string) error {
 	u, err := url.Parse(text)
@@ -298,7 +298,7 @@ func (p *Provider) fetch(before *described) (*described, error) {
 	return d, nil
 }
 
-// isEndpoint reports whether a text is a URL that may receive secrets.
+// isEndpoint reports whether a string is a URL that may receive secrets.
 func isEndpoint(text string, secure bool) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.Host != "" && u.User == nil && (u.Scheme == "https" || !secure && isSafe(u))

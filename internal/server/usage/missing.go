@@ -100,9 +100,8 @@ func (t *Tally) miss(name string, times uint64, at week) {
 }
 
 // Missing returns the names that clients requested without finding a skill, the most frequent
-// first. ok is false if a root is unread, since that root may have such a skill. ok is also false
-// if a rule could hide a skill from the client of the view. The client does not find a hidden skill
-// either, so the names, or their absence, would reveal it.
+// first. ok is false if a root is unread, because that root may have such a skill. ok is also false
+// if a rule could hide skills from the view's client: the names could reveal a hidden skill.
 func (t *Tally) Missing(v catalog.View) (names []Missing, ok bool) {
 	if !v.Whole() || v.Unsure() != nil {
 		return nil, false

@@ -39,8 +39,8 @@ type Period struct {
 	Clients []Client
 }
 
-// Seen returns the report on the skills of a view. It leaves out all other skills, since even
-// numbers would reveal them.
+// Seen returns the report on the skills of a view. It omits all other skills, because even a number
+// would reveal them.
 func (t *Tally) Seen(v catalog.View) Report {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,8 +119,8 @@ func (c Counts) Compare(o Counts) int {
 
 func byUse(a, b Client) int { return cmp.Or(a.Compare(b.Counts), cmp.Compare(a.Name, b.Name)) }
 
-// Process returns the counts of the skills of a view in this process, by client. Counts of
-// earlier processes are left out, since a counter in metrics begins at zero with its process.
+// Process returns the counts of the skills of a view in this process, by client. It omits the
+// counts of earlier processes, because a metric's counter begins at zero with its process.
 func (t *Tally) Process(v catalog.View) map[string]Counts {
 	t.mu.Lock()
 	defer t.mu.Unlock()

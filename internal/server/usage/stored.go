@@ -32,8 +32,8 @@ type storedPair struct {
 	Weeks map[week][2]uint32 `json:"weeks,omitempty"` // loads and reads
 }
 
-// Encode returns the counts in the form that [Tally.Restore] reads. It leaves out skills and
-// names that were not used or requested in the last [Weeks] weeks, and names that were requested
+// Encode returns the counts in the form that [Tally.Restore] reads. It omits skills and names that
+// were not used or requested in the last [Weeks] weeks. It also omits names that were requested
 // only once.
 func (t *Tally) Encode() []byte {
 	b, err := rawjson.Marshal(t.stored())

@@ -147,8 +147,8 @@ type lists struct {
 	by   map[int]uint64
 }
 
-// fold adds the recorded lists to the counts of each skill in them. Lists are requested often and
-// change seldom, so they are first counted as a whole. The caller holds mu.
+// fold adds the recorded lists to the counts of the skills in the lists. Lists are requested often
+// and change seldom, so each list is first counted as a whole. The caller holds mu.
 func (t *Tally) fold() {
 	if len(t.lists) == 0 {
 		return

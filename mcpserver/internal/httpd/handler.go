@@ -71,7 +71,7 @@ func New(o httpguard.Options, server httpguard.Server, core Core) (*Handler, err
 	return h, nil
 }
 
-// Open returns the numbers of open sessions and open streams.
+// Open returns the number of open sessions and the number of open streams.
 func (h *Handler) Open() (sessions, streams int) {
 	return h.sessions.count(), int(h.streams.Held())
 }

@@ -16,7 +16,7 @@ import (
 
 var eventID = lazyregexp.New(`^[0-9A-Za-z]{0,64}_[0-9]{1,18}$`)
 
-// isSessionID reports whether a text can be the id of a session.
+// isSessionID reports whether a string can be the id of a session.
 func isSessionID(s string) bool {
 	return 0 < len(s) && len(s) <= 128 && !strings.ContainsFunc(s, func(c rune) bool { return c <= ' ' || c > '~' })
 }

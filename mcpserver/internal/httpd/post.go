@@ -62,8 +62,8 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, modern bool)
 			return
 		}
 	}
-	// A slowly arriving body must not occupy the place of a call that could run, so it is read
-	// completely first.
+	// The body is read before the request takes a place, because a body that arrives slowly must
+	// not keep another call from running.
 	body, free, ok := h.Body(w, r, h.o.MaxBody)
 	defer free()
 	if !ok {

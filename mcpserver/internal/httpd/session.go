@@ -19,7 +19,7 @@ import (
 // sessions is the table of the sessions of protocol versions before 2026-07-28.
 //
 // A client that never sends notifications/initialized has left, or tries to take the places of
-// other clients. Its session ends soon if no request comes, and is evicted first if there are too
+// other clients. Its session ends soon if no request arrives, and is evicted first if there are too
 // many sessions. A client that keeps sending calls without that notification keeps its session.
 type sessions struct {
 	idle, handshake time.Duration // maximum time without a request; handshake applies before notifications/initialized

@@ -21,8 +21,8 @@ type openStream struct {
 	end   context.CancelFunc
 }
 
-// stream opens a stream for a request, which lasts as long as the context. It reports false if
-// there are too many.
+// stream opens a stream for a request. The stream lasts until ctx ends, and the caller calls closed
+// at its end. If there are too many streams, stream answers the request, and ok is false.
 func (h *Handler) stream(w http.ResponseWriter, r *http.Request, id []byte, c httpguard.Caller) (ctx context.Context, closed func(), ok bool) {
 	place := h.streams.Open(c.Share)
 	if !place.Try(1) {

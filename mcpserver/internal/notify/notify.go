@@ -57,8 +57,9 @@ type Listener struct {
 	Ready func(context.Context) error
 	Warns atomic.Bool // the client wants log messages of the level "warning"
 
-	// reported is the state of each list that the listener was last notified of, or began with. It
-	// is nil without a policy; the listener then gets every notification.
+	// reported is the last state of each list that the listener knows: the state at its beginning,
+	// or at its last notification. It is nil without a policy; the listener then gets every
+	// notification.
 	reported map[Lists]catalog.Fingerprints
 }
 
@@ -139,7 +140,7 @@ func (n *Notifier) All() []*Listener {
 }
 
 // catchUp notifies a listener whose view has changed since its request. A new access state may have
-// come into force in between, which notified other listeners only.
+// come into force before the listener was added, so that only other listeners were notified.
 func (n *Notifier) catchUp(l *Listener) {
 	who, known := n.Principal(context.Background(), l)
 	v, ready := n.Catalog.Now(who.Filter)

@@ -26,8 +26,8 @@ const (
 	MaxFiles = 4096
 	// MaxOwn bounds the subscriptions of one session.
 	MaxOwn = 1024
-	// patience bounds how long a check waits for one file. After that, the check leaves out the
-	// other files of the same root.
+	// patience bounds how long a check waits for one file. After that, the check skips the other
+	// files of the same root.
 	patience = 2 * time.Second
 )
 

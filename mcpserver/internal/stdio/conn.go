@@ -200,8 +200,8 @@ func (c *Conn) Ask(ctx context.Context, method string) (json.RawMessage, error) 
 	}
 }
 
-// respond does the work of a call, and sends the answer. A call that was cancelled meanwhile is
-// answered already.
+// respond does the work of a call and sends the answer, unless the call was cancelled and therefore
+// already answered.
 func (c *Conn) respond(call *working) {
 	defer call.work.Close()
 	defer call.cancel()

@@ -298,7 +298,7 @@ func (s *stdioSession) want(id string, code int64) stdioMessage {
 	return m
 }
 
-// silent checks that no other message comes before the answer to a ping.
+// silent checks that no other message arrives before the answer to a ping.
 func (s *stdioSession) silent() {
 	s.t.Helper()
 	s.send(stdioPing(`"silent"`))

@@ -138,7 +138,7 @@ func (l *ledger) find(key string) *working {
 	return l.calls[key]
 }
 
-// ask records a call of the server. The channel is nil if no answer can come.
+// ask records a call of the server. The channel is nil if no answer can arrive.
 func (l *ledger) ask() (id string, answer <-chan reply) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

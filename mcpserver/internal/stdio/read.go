@@ -65,9 +65,9 @@ const (
 	maxIdle = 32
 )
 
-// work answers a call in this goroutine, since its stack has already grown and the line is in its
-// processor's cache. If more lines are buffered or the call takes long, another goroutine reads on,
-// and this one then waits for its turn to read.
+// work answers a call in this goroutine, whose stack has already grown and whose processor has the
+// line in its cache. If more lines are buffered, or the call takes long, another goroutine reads
+// on. This goroutine then waits for its turn to read.
 func (c *reader) work(m *wire.Message) bool {
 	work, err := c.core.Take(m)
 	if err != nil {

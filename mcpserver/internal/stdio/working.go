@@ -36,8 +36,9 @@ func (w *working) Claim() bool {
 	return w.mine
 }
 
-// takeBack answers a call that its client has cancelled, since the work may hang in a system call.
-// It does not answer a subscription, whose work ends with the context and answers itself.
+// takeBack answers a call that its client has cancelled, because the work may hang in a system
+// call. It does not answer a subscription: the work of a subscription ends with the context and
+// sends its own answer.
 func (w *working) takeBack() {
 	if w.listens {
 		w.cancel()

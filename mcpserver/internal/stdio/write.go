@@ -49,8 +49,8 @@ func (c *Conn) line(pieces [][]byte, patience <-chan time.Time) error {
 	if len(pieces) > 1 {
 		data = bytes.Join(pieces, nil)
 	}
-	// A write cannot be interrupted, so it runs in a goroutine of its own that nothing else depends
-	// on.
+	// A write cannot be interrupted. It runs in a separate goroutine, so that a hanging write
+	// blocks nothing else.
 	written := make(chan error, 1)
 	go func() { written <- c.write(data) }()
 	select {

@@ -42,8 +42,8 @@ func ForClient(err error) *jsonrpc.Error {
 // MethodNotFound is the error for an unknown method.
 var MethodNotFound = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "method not found"}
 
-// IsVersion reports whether a text can be a protocol version. The error for an unknown version
-// repeats it (2026-07-28, -32022).
+// IsVersion reports whether a string can be a protocol version, and so can be repeated in the error
+// for an unknown version (2026-07-28, -32022).
 func IsVersion(s string) bool {
 	return 0 < len(s) && len(s) <= 32 && !strings.ContainsFunc(s, func(c rune) bool {
 		return !('0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '.' || c == '-')

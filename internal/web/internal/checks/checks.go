@@ -73,8 +73,8 @@ const (
 	// checkTime limits the wait for the disk of one skill.
 	checkTime = DiskTime
 	// maxFindings is the maximum number of cached findings, which take about 20 MB. The findings of
-	// further skills are only counted, and such a skill is checked again when a client asks for
-	// them.
+	// further skills are only counted, and a skill without findings in the cache is checked again
+	// when a client requests them.
 	maxFindings = 50_000
 )
 
@@ -212,9 +212,9 @@ func (c *Checks) checkAll(ctx context.Context, entries []*catalog.Entry, workers
 }
 
 // check returns the report on a skill and caches it. It does not examine the files if their state
-// was seen within the given age. If whole is set, the report has all findings. The error means that
-// the disk does not answer, or that the context has ended. A disk that does not answer is also
-// cached as a finding.
+// was seen within the given age. If whole is set, the report has all findings. An error means that
+// the disk does not answer, or that the context has ended. A silent disk is also cached as a
+// finding of the skill.
 func (c *Checks) check(ctx context.Context, v catalog.View, e *catalog.Entry, age time.Duration, whole bool) (check.Report, error) {
 	c.mu.Lock()
 	was := c.results[e.Skill]
@@ -247,7 +247,7 @@ func (c *Checks) check(ctx context.Context, v catalog.View, e *catalog.Entry, ag
 	return now.report, err
 }
 
-// keep caches a result. If there are too many findings, it caches a copy with only those findings
+// keep caches a result. If there are too many findings, it caches a copy that has only the findings
 // that exclude the skill from the lists of the Skills extension.
 func (c *Checks) keep(s *skill.Skill, now *result) {
 	c.mu.Lock()

@@ -126,8 +126,8 @@ func headingsOf(doc ast.Node, source []byte) (all []Heading) {
 	return all
 }
 
-// wordsOf returns the text of a node without its markup. It leaves out HTML, which a list of
-// headings does not show as text.
+// wordsOf returns the text of a node without its markup. It omits HTML, which a list of headings
+// does not show as text.
 func wordsOf(n ast.Node, source []byte) string {
 	var b strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) {

@@ -74,7 +74,7 @@ const maxNested = 256
 // becomes text, comments included. So the result has only tags that were parsed completely.
 //
 // An end tag closes only elements that are open, so that a text cannot end the element around it.
-// Elements nested deeper than maxNested are left out: HTML parsers stop at about 512 levels, and
+// Elements nested deeper than maxNested are omitted: HTML parsers stop at about 512 levels, and
 // their handling of the rest differs.
 func sanitize(markup string) string {
 	var out strings.Builder

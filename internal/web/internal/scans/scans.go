@@ -95,8 +95,8 @@ type Fact struct {
 // factRows bounds the values of a fact that a page shows. The API has all.
 const factRows = 100
 
-// ViewOf returns a page's form of k. href returns the address of a line of a file, and frank
-// allows the view to name the person who approved the skill, and the reasons to accept findings.
+// ViewOf returns a page's form of k. href returns the address of a line of a file. If frank is set,
+// the view names the person who approved the skill and the reasons to accept findings.
 func ViewOf(k Known, href func(file string, line int) string, frank bool) View {
 	v := View{Set: setOf(k), Approval: k.Approval}
 	if k.Approval != "" && !frank {

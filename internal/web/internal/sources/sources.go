@@ -40,8 +40,8 @@ func (r Row) Grave() bool { return r.State == Waiting || r.Status.Refused != "" 
 func (r Row) Short() string { return Short(r.Release) }
 
 // RowOf returns the row of a source. If frank is set, the row has the reasons, which may name files
-// of the server. If the source does not answer now, the row says so before it names a release
-// refused earlier.
+// of the server. If the source does not answer, the row says so first. A release that was refused
+// earlier follows.
 func RowOf(s follow.Status, frank bool) Row {
 	r := Row{Status: s, State: Current, Trust: Trust(s)}
 	r.From = publicName(s.From)
@@ -65,7 +65,8 @@ func RowOf(s follow.Status, frank bool) Row {
 	return r
 }
 
-// silence says since when and why a source does not answer, and that a release was refused before.
+// silence returns since when and why a source does not answer. It also mentions a release that was
+// refused before.
 func silence(s follow.Status, frank bool) string {
 	says := "since " + s.FailingSince.UTC().Format("2006-01-02 15:04:05 UTC") + ": " + reason(s.Failure, frank)
 	if s.Refused == "" {
@@ -78,7 +79,7 @@ func silence(s follow.Status, frank bool) string {
 	return says
 }
 
-// reason returns the text if frank is set, or else says where to find it.
+// reason returns the text if frank is set. Otherwise it returns a hint where to find the text.
 func reason(text string, frank bool) string {
 	if !frank {
 		return "The log of the server says why."
