@@ -23,17 +23,17 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// bad is a text for which the decider of these tests holds a skill back.
+// bad is the text for which the decider of these tests holds a skill back.
 const bad = "BAD"
 
-// reader decides as a real decider does. It reads each file of a candidate completely, and caches
-// its verdicts by sets of files.
+// reader works like a real decider: it reads every file of a candidate completely, and remembers
+// its verdict on each set of files.
 type reader struct {
 	mu     sync.Mutex
 	known  map[skill.Digest]bool // sets that were judged, and whether they are bad
 	judged atomic.Int64
 	before func(ctx context.Context) // before a file is read
-	also   string                    // the path of a skill that is held back with any content
+	also   string                    // the path of a skill that is always held back
 }
 
 func newReader() *reader { return &reader{known: map[skill.Digest]bool{}} }
@@ -97,7 +97,7 @@ func md(name, text string) string {
 	return "---\nname: " + name + "\ndescription: Does " + name + ".\n---\n" + text
 }
 
-// tree is a folder with skills, and a catalogue of the skills that pass the decider.
+// tree is a folder with skills, and the catalogue of those that the decider accepts.
 type tree struct {
 	t       *testing.T
 	root    string
@@ -141,7 +141,7 @@ func (k *tree) view(sources ...catalog.Source) catalog.View {
 	return v
 }
 
-// states returns a line with the place, the name and the state of each skill.
+// states returns a line for each skill, with its place, name and state.
 func states(v catalog.View) string {
 	var all []string
 	for _, e := range v.Entries {
@@ -162,8 +162,8 @@ func (k *tree) want(what string, v catalog.View, want ...string) {
 	}
 }
 
-// TestSteps checks that a skill is held back while it is bad, and served when it is good again. It
-// changes the skill's script, its folder and links.
+// TestSteps checks that a skill is held back while it is bad and served while it is good, as its
+// script, its folder and links change.
 func TestSteps(t *testing.T) {
 	k := newTree(t, map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/run.sh": "echo", "other/good.sh": "echo", "other/bad.sh": bad})
 	at := filepath.Join(k.root, "pdf")
@@ -242,12 +242,12 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-// TestNested checks that a skill that is held back also holds back the skills around it, to which
-// its files belong.
+// TestNested checks that a held-back skill also holds back the skills whose folders contain it,
+// since its files belong to them too.
 func TestNested(t *testing.T) {
 	k := newTree(t, map[string]string{"SKILL.md": md("whole", ""), "out/SKILL.md": md("out", ""), "out/mid/in/SKILL.md": md("in", ""), "out/mid/in/x.sh": "echo", "by/SKILL.md": md("by", "")})
 	k.want("all good", k.view(), "a/. whole: available", "a/by by: available", "a/out out: available", "a/out/mid/in in: available")
-	k.decider.also = "out/mid/in" // as if its findings were accepted in the skills around it
+	k.decider.also = "out/mid/in" // as if its findings were accepted in the skills that contain it
 	v := k.view()
 	k.want("the innermost is held back", v, "a/. whole: held back: it contains 'out/mid/in', which is held back", "a/by by: available", "a/out out: held back: it contains 'out/mid/in', which is held back", "a/out/mid/in in: held back: it is bad")
 	for _, e := range v.Entries {
@@ -261,7 +261,7 @@ func TestNested(t *testing.T) {
 	k.want("around it is bad", k.view(), "a/. whole: held back: it is bad", "a/by by: available", "a/out out: held back: it is bad", "a/out/mid/in in: available")
 }
 
-// TestSameName checks that the name of a held-back skill loads another skill with the same name.
+// TestSameName checks that another skill with the same name is loaded instead of a held-back one.
 func TestSameName(t *testing.T) {
 	k := newTree(t, map[string]string{"one/pdf/SKILL.md": md("pdf", "one"), "two/pdf/SKILL.md": md("pdf", "two")})
 	must(t, os.Symlink("one", filepath.Join(k.root, "link")))
@@ -291,7 +291,7 @@ func TestSameName(t *testing.T) {
 	}
 }
 
-// failing is a file system that fails for one file on request.
+// failing is a file system in which one file can be made to fail.
 type failing struct {
 	fs.FS
 	with atomic.Pointer[error]
@@ -304,8 +304,8 @@ func (f *failing) Open(name string) (fs.File, error) {
 	return f.FS.Open(name)
 }
 
-// TestGoneMeanwhile checks that a file that cannot be read during the judgement counts as not
-// judged, even if it is back afterwards.
+// TestGoneMeanwhile checks that a file that could not be read during the judgement counts as not
+// judged, even if it can be read afterwards.
 func TestGoneMeanwhile(t *testing.T) {
 	for _, err := range []error{fs.ErrNotExist, fs.ErrPermission} {
 		m := skilltest.Project(map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/notes.md": bad})
@@ -321,8 +321,8 @@ func TestGoneMeanwhile(t *testing.T) {
 	}
 }
 
-// TestSwappedMeanwhile checks that there is no verdict on either of two files that are swapped
-// while one of them is judged.
+// TestSwappedMeanwhile checks that two files that are swapped while one of them is judged have no
+// verdict.
 func TestSwappedMeanwhile(t *testing.T) {
 	k := newTree(t, map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/notes.md": bad, "good/notes.md": "nil"})
 	a, b := filepath.Join(k.root, "pdf/notes.md"), filepath.Join(k.root, "good/notes.md")
@@ -337,7 +337,7 @@ func TestSwappedMeanwhile(t *testing.T) {
 	k.want("bad again", k.view(), "a/pdf pdf: held back: it is bad")
 }
 
-// steady is a source that finds the same bundles at each scan, even if their files changed.
+// steady is a source that finds the same bundles in each scan, even after their files have changed.
 type steady struct {
 	catalog.Source
 	scan skill.Scan
@@ -351,8 +351,8 @@ func (s *steady) Scan(ctx context.Context) (_ skill.Scan, err error) {
 	return s.scan, err
 }
 
-// TestBrokenOff checks that an interrupted scan changes nothing, and that none of its verdicts
-// takes effect.
+// TestBrokenOff checks that an interrupted scan changes nothing, and that its verdicts are not
+// used.
 func TestBrokenOff(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // judge one skill after the other
 	m := skilltest.Project(map[string]string{"a/SKILL.md": md("a", ""), "b/SKILL.md": md("b", "")})
@@ -378,8 +378,8 @@ func TestBrokenOff(t *testing.T) {
 	k.want("later", k.view(), "claude-project/a a: held back: it is bad", "claude-project/b b: available")
 }
 
-// TestSoon checks that within 2 s of a poke a mended skill is served and a bad one removed. Reading
-// a file that has changed since it was judged has the same effect.
+// TestSoon checks that a mended skill is served, and a bad one removed, within 2 s of a poke, and
+// that reading a file that has changed since it was judged does the same.
 func TestSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := skilltest.Project(map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/run.sh": bad})
@@ -414,7 +414,7 @@ func TestSoon(t *testing.T) {
 			if step.served && (err != nil || string(data) != step.text) || !step.served && err == nil {
 				t.Errorf("step %d: %q, %v", i, data, err)
 			}
-			testwait.Advance(7*time.Second + 300*time.Millisecond) // so that no periodic scan falls into a step
+			testwait.Advance(7*time.Second + 300*time.Millisecond) // so that no periodic scan happens during a step
 		}
 		cancel()
 		<-done

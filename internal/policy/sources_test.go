@@ -67,8 +67,8 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// TestLockToo checks that enforced locks and another decider work together. A skill is served only
-// if it matches its lock and passes the decider, and a difference from the lock is reported first.
+// TestLockToo checks that enforced locks work together with another decider. A skill is served only
+// if both accept it, and a difference from the lock is reported first.
 func TestLockToo(t *testing.T) {
 	k := newTree(t, map[string]string{".git/HEAD": "ref: refs/heads/main\n", "skills/pdf/SKILL.md": md("pdf", ""), "skills/pdf/run.sh": "echo"})
 	lock := func(script string) {
@@ -104,8 +104,7 @@ func TestLockToo(t *testing.T) {
 	}
 }
 
-// TestRace checks that no reader gets a bad byte through any view while files turn bad and good
-// again.
+// TestRace checks that nobody can read a bad byte while files become bad and good again.
 func TestRace(t *testing.T) {
 	good := strings.ToLower(bad) // of the same length
 	k := newTree(t, map[string]string{"pdf/SKILL.md": md("pdf", good), "pdf/run.sh": good, "pdf/in/SKILL.md": md("in", good), "two/pdf/SKILL.md": md("pdf", good)})
@@ -159,7 +158,7 @@ func TestRace(t *testing.T) {
 	all.Wait()
 }
 
-// between is a source that loads its skills and then changes their files.
+// between is a source that loads its skills and then changes their files, before they are judged.
 type between struct {
 	*skilltest.Memory
 	change func()
@@ -174,8 +173,8 @@ func (b between) Scan(ctx context.Context) (skill.Scan, error) {
 	return scan, err
 }
 
-// TestLoadedBefore checks that the text of a SKILL.md that the source has read before the judgement
-// is listed only if the same bytes were judged.
+// TestLoadedBefore checks that the text of a SKILL.md that was read before the judgement is listed
+// only if the same bytes were judged.
 func TestLoadedBefore(t *testing.T) {
 	m := skilltest.Project(map[string]string{"pdf/SKILL.md": md(bad, bad)})
 	k := &tree{t: t, decider: newReader()}

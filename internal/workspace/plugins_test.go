@@ -94,8 +94,8 @@ func TestPluginsWhileServing(t *testing.T) {
 	served()
 }
 
-// TestPluginsOfClient checks that a client's own plugins are not in its list, and that the plugins
-// of other clients are.
+// TestPluginsOfClient checks that the list for a client has the plugins of the other clients and
+// not its own.
 func TestPluginsOfClient(t *testing.T) {
 	t.Parallel()
 	h := installing{t, t.TempDir()}
@@ -157,8 +157,8 @@ func TestPluginsOverHTTP(t *testing.T) {
 	}
 }
 
-// TestPluginsLate checks that the skills in other folders are served while the files of a client do
-// not answer, and that the state of the plugins' root shows that.
+// TestPluginsLate checks that the skills in other folders are served while the disk with a client's
+// files does not answer, and that the state of the root for plugins says so.
 func TestPluginsLate(t *testing.T) {
 	t.Parallel()
 	h := installing{t, t.TempDir()}

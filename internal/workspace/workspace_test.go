@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/source/builtin"
 )
 
-// TestRootErrorOfMissing checks that a --dir that vanishes between the check and the scan is an error,
-// not a list without its skills.
+// TestRootErrorOfMissing checks that a --dir that disappears between the check and the scan is an
+// error, not an empty list.
 func TestRootErrorOfMissing(t *testing.T) {
 	env := &console.Env{Dir: t.TempDir(), Home: t.TempDir()}
 	at := filepath.Join(env.Dir, "gone")
@@ -34,9 +34,9 @@ func TestRootErrorOfMissing(t *testing.T) {
 	}
 }
 
-// TestSourcesThatStay checks that a followed source and the built-in source are the same values
-// after the projects have changed, with and without a policy, so that the catalogue continues with
-// them.
+// TestSourcesThatStay checks that the followed source and the built-in source are the same values
+// after the projects have changed, with or without a policy, so that the catalogue keeps what it
+// knows of them.
 func TestSourcesThatStay(t *testing.T) {
 	for _, policy := range []string{"", "scan: {mode: enforce}\n"} {
 		env := &console.Env{Dir: t.TempDir(), Home: t.TempDir()}

@@ -14,8 +14,8 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// TestFixBlocks checks Fix on 15,418 real blocks of frontmatter. Fix must lose nothing in any, and
-// must repair most of those that YAML refuses.
+// TestFixBlocks runs Fix on 15,418 real blocks of frontmatter. It must lose nothing in any block,
+// and must repair most of the blocks that are not valid YAML.
 func TestFixBlocks(t *testing.T) {
 	testwait.Slow(t)
 	if testing.Short() {

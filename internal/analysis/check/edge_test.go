@@ -20,9 +20,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite golden files")
 
-// speaks lists, for each category of cases.tsv, the rules about its subject. If the column strict
-// says invalid, one of them must have a finding; if it says valid, none may. For any of these
-// findings `check --strict` exits with 1.
+// speaks lists the rules that belong to each category of cases.tsv. If the column strict says
+// invalid, at least one of them must have a finding. If it says valid, none may have one. Any of
+// these findings makes `check --strict` exit with 1.
 var speaks = map[string][]skill.RuleID{
 	"bytes/bad-utf8": {frontmatter.FileEncoding}, "bytes/bom": {frontmatter.TextBOM}, "bytes/crlf": {frontmatter.TextControl, frontmatter.FenceMissing, frontmatter.YAMLSyntax},
 	"bytes/mixed-eol": {frontmatter.TextControl, frontmatter.YAMLSyntax}, "bytes/nul-control": {frontmatter.TextControl, frontmatter.YAMLControl},
@@ -54,10 +54,9 @@ var speaks = map[string][]skill.RuleID{
 	"yaml/unrecoverable": {frontmatter.YAMLSyntax},
 }
 
-// strictly lists the cases for which the strict reading differs from the column strict, with the
-// reason.
+// strictly lists the cases for which the findings differ from the column strict, with the reason.
 var strictly = map[string]string{
-	// The corpus has only the SKILL.md of a case.
+	// The corpus contains only the SKILL.md of each case.
 	"case__two-variants/1/agentplace/SKILL.md":                        "the other spelling is not there",
 	"case__two-variants/1/worker-integration/SKILL.md":                "the other spelling is not there",
 	"collision__same-name-differing/1/circuit-breaker-setup/SKILL.md": "the other skill is not there",
@@ -70,17 +69,17 @@ var strictly = map[string]string{
 	"size__big-bytes/1/design-tokens/SKILL.md":                        "the large files are not there",
 	"size__many-files/1/hugo/SKILL.md":                                "the many files are not there",
 	"size__many-files/1/loki-mode/SKILL.md":                           "the many files are not there",
-	// No rule examines the place of the fault.
+	// No rule checks the part with the fault.
 	"fields__dates/1/scenario-war-room/SKILL.md": "the date stands in metadata, where it is a string",
 	"refs__broken/1/telegram-telethon/SKILL.md":  "the paths stand in code, which is no link",
 	"refs__broken/1/wiki-page-writer/SKILL.md":   "the links stand in code, as examples",
 	"refs__case/1/gdpr-compliant/SKILL.md":       "the paths stand in code, which is no link",
 }
 
-// TestEdge compares the outcome of each edge case with testdata/edge.tsv. Beyond cases.tsv, that
-// table says whether the skill is available and published. It also lists the findings for which
-// `check` exits with 1, and those for which only `check --strict` does. TestEdge also compares the
-// strict reading with the column strict of cases.tsv; package skill tests the lenient one.
+// TestEdge compares the result of each edge case with testdata/edge.tsv. That table records whether
+// the skill can be loaded and published, which findings make `check` exit with 1, and which do so
+// only with --strict. TestEdge also compares the findings with the column strict of cases.tsv.
+// Package skill tests the column for lenient readers.
 func TestEdge(t *testing.T) {
 	root, err := filepath.Abs(corpus.Dir(t, "edge"))
 	if err != nil {
@@ -133,7 +132,7 @@ func TestEdge(t *testing.T) {
 	}
 }
 
-// edge judges every case. It returns by file the rules with a finding, and the columns of
+// edge judges every case. It returns, for each file, the rules with a finding and the line for
 // testdata/edge.tsv.
 func edge(t *testing.T, root string) (map[string]map[skill.RuleID]bool, map[string]string) {
 	t.Helper()
@@ -154,7 +153,7 @@ func edge(t *testing.T, root string) (map[string]map[skill.RuleID]bool, map[stri
 		case !r.Skill.Available:
 		case !taken:
 			first[skill.KeyOf(r.Skill.Name)] = i
-		default: // the collision consists of these two cases
+		default: // these two cases collide with each other
 			f := Duplicate(r, Place{names[n], NamePosition(reports[n].Data)}, r.Skill.Digest == reports[n].Skill.Digest)
 			reports[i].Findings = append(reports[i].Findings, f)
 			reports[n].Findings = append(reports[n].Findings, f)

@@ -21,14 +21,14 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// fails is a folder in which no file can be opened.
+// fails is a folder in which opening any file fails.
 type fails struct{ err error }
 
 func (f fails) Open(name string) (fs.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: f.err}
 }
 
-// restless is a folder whose SKILL.md has another modification time whenever it is examined.
+// restless is a folder whose SKILL.md has a different modification time each time it is checked.
 type restless struct {
 	fstest.MapFS
 	looks *int64
@@ -61,8 +61,8 @@ func fileOf(text string) fstest.MapFS { return fstest.MapFS{"SKILL.md": {Data: [
 
 func named(name string) string { return "---\nname: " + name + "\ndescription: Use when asked.\n---\n" }
 
-// textRules lists the rules of package skill about the text of SKILL.md. Each has a text that
-// breaks the rule and a similar one that does not.
+// textRules lists the rules of package skill about the text of SKILL.md, each with a text that
+// breaks it and a similar text that does not.
 var textRules = map[skill.RuleID]struct{ bad, good string }{
 	frontmatter.FileTooLarge: {sound + strings.Repeat("x", skill.MaxSkillMD), sound + strings.Repeat("x", skill.MaxSkillMD-len(sound))},
 	frontmatter.FileEncoding: {with("", "caf\xe9"), with("", "caf\u00e9")},
@@ -101,8 +101,8 @@ var textRules = map[skill.RuleID]struct{ bad, good string }{
 	frontmatter.Metadata:           {with("metadata:\n  version: 1.0\n", ""), with("metadata:\n  version: '1.0'\n", "")},
 }
 
-// bundleRules lists the rules of package skill about the folder, each with a folder that breaks the
-// rule and one that does not.
+// bundleRules lists the rules of package skill about the folder, each with a folder that breaks it
+// and one that does not.
 var bundleRules = map[skill.RuleID]struct{ bad, good *skill.Bundle }{
 	frontmatter.FileOutside:    {&skill.Bundle{Path: "git", Entry: "SKILL.md", FS: fstest.MapFS{}, Extra: &skill.Extra{Fault: skill.ErrOutside}}, bundleOf(fileOf(sound), "git")},
 	frontmatter.FileNotRegular: {bundleOf(fstest.MapFS{"SKILL.md": {Mode: fs.ModeNamedPipe}}, "git"), bundleOf(fileOf(sound), "git")},
@@ -120,8 +120,7 @@ var bundleRules = map[skill.RuleID]struct{ bad, good *skill.Bundle }{
 	frontmatter.FolderName:     {&skill.Bundle{Path: "a\\b/git", Entry: "SKILL.md", FS: fileOf(sound)}, &skill.Bundle{Path: "a b/g\\t", Entry: "SKILL.md", FS: fileOf(sound)}},
 }
 
-// TestSkillRules checks that each rule of package skill yields its finding, from the text or the
-// folder.
+// TestSkillRules checks that each rule of package skill produces its finding.
 func TestSkillRules(t *testing.T) {
 	try := func(id skill.RuleID, bad, good *skill.Bundle) {
 		got := found(load(t.Context(), bad), id)
@@ -145,8 +144,8 @@ func TestSkillRules(t *testing.T) {
 }
 
 // TestEveryRuleIsTested checks that every rule has a test with an example that breaks it and one
-// that does not. Every rule that --fix repairs must also have a test of the fix. A new rule fails
-// here until it has them.
+// that does not, and that every rule that --fix repairs has a test of the fix. It fails for a new
+// rule until these tests exist.
 func TestEveryRuleIsTested(t *testing.T) {
 	tested := map[skill.RuleID]bool{
 		// TestFileRules, TestFilesIncomplete, TestLimits, TestDuplicate, and TestJudge of package doctor
@@ -162,7 +161,7 @@ func TestEveryRuleIsTested(t *testing.T) {
 		tested[id] = true
 	}
 	for _, r := range dir.Rules {
-		tested[r.ID] = scanTests(t)[r.ID] // those tests compare all notices, so a rule that is not listed there has no finding
+		tested[r.ID] = scanTests(t)[r.ID] // those tests compare all notices, so a rule that is not in a list has no finding there
 	}
 	for _, r := range plugin.Rules {
 		tested[skill.RuleID(r.ID)] = true // TestCheckPlugins of package cli requires it
@@ -183,7 +182,7 @@ func TestEveryRuleIsTested(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The command renames the file, so the fix is not in the text.
+	// The command renames the file, so the text has no fix.
 	near, err := os.ReadFile("../../cli/testdata/script/check_near.txtar")
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +198,7 @@ func TestEveryRuleIsTested(t *testing.T) {
 	}
 }
 
-// scanTests returns the rules that the tests of source/dir expect as notices.
+// scanTests returns the rules of the notices that the tests of source/dir expect.
 func scanTests(t *testing.T) map[skill.RuleID]bool {
 	t.Helper()
 	files, err := filepath.Glob("../../../source/dir/*_test.go")
@@ -223,7 +222,7 @@ func scanTests(t *testing.T) map[skill.RuleID]bool {
 	return out
 }
 
-// fixableRules returns the rules for which candidates proposes a fix, according to its source code.
+// fixableRules returns the rules for which the source code of candidates has a fix.
 func fixableRules(t *testing.T) (out []skill.RuleID) {
 	t.Helper()
 	ids := map[string]skill.RuleID{}

@@ -125,7 +125,7 @@ func TestFixIsWhatFixWrites(t *testing.T) {
 	}
 }
 
-// TestFixLeaves checks that Fix changes no byte of a file for which it has no fix.
+// TestFixLeaves checks that Fix leaves a file unchanged if it has no fix for it.
 func TestFixLeaves(t *testing.T) {
 	for name, text := range map[string]string{
 		"sound":             sound,
@@ -142,7 +142,7 @@ func TestFixLeaves(t *testing.T) {
 		"two lists":         "---\nname: git\ndescription: d\nrequires: [a] [b]\n---\n",
 		"JSON with a fault": "---\nname: git\ndescription: d\nmetadata: {\"a\": \\[1}\n---\n",
 		"JSON over lines":   "---\nname: git\ndescription: d\nmetadata: {\n\"a\": \"b\",\n\"c\": {\n}\n}\n---\n",
-		// It is unknown where the body begins.
+		// It is unclear where the body begins.
 		"unclosed, text":      "---\nname: git\ndescription: d.\nFirst line.\nSecond line.\n",
 		"unclosed, paragraph": "---\nname: git\ndescription: d.\nFirst line.\n\n# Title\n",
 		"closed by ...":       "---\nname: git\ndescription: d.\n...\nText\n\n# Title\n",
@@ -161,7 +161,7 @@ func TestFixLeaves(t *testing.T) {
 		"body in the block":   "---\nname: git\ndescription: d\n**Steps**\n1. do\n2. go\n---\n",
 		"braces below":        "---\nname: git\ndescription: d\n{{ name }}: x\n---\n",
 		"directive below":     "---\nname: git\ndescription: d\n%TAG x\n---\n",
-		// Other readers accept these.
+		// Other programs accept these.
 		"anchor and alias":  "---\nname: git\ndescription: d\nx: &a 1\ny: *a\n---\n",
 		"tag":               "---\nname: git\ndescription: !!str Use when\n---\n",
 		"never closed":      "---\nname: git\ndescription: d\nx: \"a\n---\n",
@@ -180,7 +180,7 @@ func TestFixLeaves(t *testing.T) {
 // keep their values, and the body keeps its bytes.
 func TestFixEdge(t *testing.T) { fixAll(t, corpus.Dir(t, "edge"), 168) }
 
-// TestFixCorpus checks the same on the real skills. A reader sees each skill unchanged.
+// TestFixCorpus checks the same on the real skills, which must also read the same after Fix.
 func TestFixCorpus(t *testing.T) {
 	if alloctest.Raced {
 		t.Skip("one goroutine races with nobody, and takes minutes")
@@ -210,19 +210,18 @@ func fixAll(t *testing.T, dir string, want int) {
 
 var aWord = regexp.MustCompile(`[\pL\pN]+`)
 
-// checkFixed reports the faults of a fixed file. It uses only package skill.
+// checkFixed reports what is wrong with a fixed file. It uses only package skill.
 func checkFixed(t *testing.T, name string, data, got []byte, folder string, level Level) {
 	t.Helper()
 	if bytes.Equal(got, data) {
-		return // nothing was fixed, and nothing lost
+		return // nothing was fixed and nothing was lost
 	}
 	if again, changes := Fix(got, folder, level); !bytes.Equal(again, got) {
 		t.Errorf("%s: fixed again: %+v", name, changes)
 	}
 	was, is := frontmatter.Parse(data), frontmatter.Parse(got)
 	for _, field := range []string{"name", "description"} {
-		// Rename a misspelt key of a missing field in the original, as Fix does. Everything else is
-		// compared as usual.
+		// Rename a misspelt key in the original, as Fix does, so that only other changes count.
 		_, before := was.Field(field)
 		named, after := is.Field(field)
 		f, _, ok := was.Meant(field)
@@ -263,8 +262,8 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 		return strings.Join(all, " ")
 	}
 	twins := slices.ContainsFunc(was.Problems, func(p skill.Problem) bool { return p.Rule == frontmatter.YAMLDuplicate })
-	// If the closing fence was missing, duplicate fields become visible only once Fix has added it.
-	// Fix then removes one of two equal lines, so once keeps the first of equal lines.
+	// If the closing fence was missing, Fix can see duplicate fields only after it has added the
+	// fence. It then removes one of two equal lines, and so does the function once.
 	once := func(s []byte) []byte {
 		var kept [][]byte
 		for _, line := range bytes.Split(s, []byte("\n")) {
@@ -286,7 +285,7 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 	}
 	for _, f := range was.Fields {
 		now, ok := is.Field(f.Key)
-		// A name that reads as a number becomes the string that was written: 04, not 4.
+		// A name that looks like a number stays as it was written: 04, not 4.
 		quoted := (f.Key == "name" || f.Key == "description") && now.Value.Kind == frontmatter.String && now.Value.Text == f.Value.Text
 		if a, b := string(f.Value.AppendJSON(nil)), string(now.Value.AppendJSON(nil)); !ok || a != b && !quoted && !broken[f.Key] {
 			t.Errorf("%s: %s was %s and is %s", name, f.Key, a, b)
@@ -314,7 +313,7 @@ func FuzzFix(f *testing.F) {
 	})
 }
 
-// TestDiffering checks that differing leaves out only whole lines, so that it splits no character.
+// TestDiffering checks that differing leaves out only whole lines, so that no character is split.
 func TestDiffering(t *testing.T) {
 	for _, c := range []struct{ a, b, restA, restB string }{
 		{"", "", "", ""},

@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// bundles returns every folder below dir that contains a SKILL.md in any spelling.
+// bundles returns every folder below dir that contains a SKILL.md, in upper or lower case.
 func bundles(t testing.TB, dir string) (all []*skill.Bundle) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
@@ -57,8 +57,8 @@ func bundleOf(fsys fs.FS, folder string) *skill.Bundle {
 // load loads a skill and judges it.
 func load(ctx context.Context, b *skill.Bundle) Report { return Format(ctx, skill.Load(b)) }
 
-// checked judges a skill in the folder "git" with the given text as its SKILL.md. more lists the
-// names of further files, whose content is their name.
+// checked judges a skill in the folder "git" whose SKILL.md has the given text. more lists further
+// files, each of which contains its own name.
 func checked(t testing.TB, text string, more ...string) Report {
 	t.Helper()
 	fsys := fstest.MapFS{"SKILL.md": {Data: []byte(text)}}

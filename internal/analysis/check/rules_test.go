@@ -21,7 +21,7 @@ func with(fields, body string) string {
 
 func described(text string) string { return "---\nname: git\ndescription: " + text + "\n---\n" }
 
-// ruleCases lists the rules of this package. Each has texts that break it, the position of the
+// ruleCases lists the rules of this package, each with texts that break it, the position of the
 // finding, and similar texts that do not break it.
 var ruleCases = []struct {
 	rule  skill.RuleID
@@ -58,8 +58,8 @@ var ruleCases = []struct {
 	{ruleDescriptionWhen, []string{described("Commits, branches, merges")}, "3:14", []string{described("Commits. Use when committing"), described("Für Commits"), described("处理提交")}, nil},
 }
 
-// TestCollisionWords checks that names that differ only in case have another message than names
-// that differ in composition. The latter difference is invisible.
+// TestCollisionWords checks that names that differ only in case have a different message from names
+// that differ only in Unicode composition. Nobody can see the latter difference.
 func TestCollisionWords(t *testing.T) {
 	for name, want := range map[string][2]string{
 		"A.md":    {"differs from 'A.md' only by case; on macOS and Windows one replaces the other", "rename this one"},
@@ -142,8 +142,8 @@ func TestFileRules(t *testing.T) {
 	}
 }
 
-// TestWindowsFolders checks that a skill which cannot have a folder on Windows is reported. The
-// reason is the name of its folder, of a parent, or of the skill itself.
+// TestWindowsFolders checks that a skill that cannot be stored on Windows is reported, because of
+// the name of its folder, of a parent folder, or of the skill itself.
 func TestWindowsFolders(t *testing.T) {
 	for at, want := range map[string]string{
 		"con": "folder can be called 'con', for the name of a device", "a/aux": "'aux'", "lpt9/b": "'lpt9'", "com¹": "'com¹'", "a.": "'a.'",
@@ -161,8 +161,8 @@ func TestWindowsFolders(t *testing.T) {
 	}
 }
 
-// TestFilesIncomplete checks that a file which no list can contain is reported, and makes the skill
-// unpublishable.
+// TestFilesIncomplete checks that a file that cannot be listed is reported, and that its skill
+// cannot be published.
 func TestFilesIncomplete(t *testing.T) {
 	deep := strings.Repeat("d/", skill.MaxDepth+1) + "x"
 	for name, want := range map[string]string{
@@ -217,7 +217,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestDocument checks that doc/check.md lists every rule that is not of package scan.
+// TestDocument checks that doc/check.md lists every rule except those of package scan.
 func TestDocument(t *testing.T) {
 	doc, err := os.ReadFile("../../../doc/check.md")
 	if err != nil {
@@ -234,7 +234,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestTable checks that Rules has every rule once, with all fields.
+// TestTable checks that Rules contains each rule once, with all fields set.
 func TestTable(t *testing.T) {
 	seen := map[skill.RuleID]bool{}
 	for _, r := range Rules {
@@ -266,7 +266,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestPositions checks that the position of every finding in the edge cases exists.
+// TestPositions checks that every finding in the edge cases has a position that exists in the file.
 func TestPositions(t *testing.T) {
 	n := 0
 	for _, b := range bundles(t, corpus.Dir(t, "edge")) {

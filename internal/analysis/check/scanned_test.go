@@ -65,8 +65,8 @@ func (o opens) Open(name string) (fs.File, error) {
 	return o.MapFS.Open(name)
 }
 
-// TestScannedReadsOnce checks that no file is opened twice, and that a finding has the spelling of
-// its file on disk.
+// TestScannedReadsOnce checks that no file is opened twice, and that a finding names its file as it
+// is spelled on disk.
 func TestScannedReadsOnce(t *testing.T) {
 	fsys := opens{fstest.MapFS{
 		"skill.md":   {Data: []byte(with("", "a\U000e0041b"))},
@@ -91,7 +91,7 @@ func TestScannedReadsOnce(t *testing.T) {
 	}
 }
 
-// TestCharactersOnce checks that only one rule reports a run of characters.
+// TestCharactersOnce checks that only one rule reports the same characters.
 func TestCharactersOnce(t *testing.T) {
 	for text, want := range map[string]string{
 		"a\u200bb": "zero-width-in-word", "a \u200b b": "text-zero-width", "a \u200b b\u200bc": "text-zero-width zero-width-in-word",

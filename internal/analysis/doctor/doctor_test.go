@@ -53,7 +53,7 @@ func view(t *testing.T, files map[string]string) (catalog.View, doctor.Options) 
 	return v, doctor.Options{Sources: sources, Dir: top, Home: filepath.Join(top, "home"), Shown: func(path string) string { return path }, Serving: func(folder string) string { return "serve " + folder }}
 }
 
-// TestJudge checks that a verdict has the findings about the skill itself and about its location.
+// TestJudge checks that a verdict contains the findings about the skill and about its location.
 func TestJudge(t *testing.T) {
 	v, _ := view(t, map[string]string{
 		"one/a/SKILL.md": good("a"), "one/b/SKILL.md": good("b") + "[x](none.md)\n", "one/c/SKILL.md": "---\nname: c\n---\n", "one/d/SKILL.md": good("e"), "one/e/SKILL.md": good("e2"),
@@ -104,7 +104,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestExamineEnds checks that Examine and Explain fail if their context ends.
+// TestExamineEnds checks that Examine and Explain fail when their context ends.
 func TestExamineEnds(t *testing.T) {
 	v, o := view(t, map[string]string{"one/a/SKILL.md": good("a")})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -117,7 +117,7 @@ func TestExamineEnds(t *testing.T) {
 	}
 }
 
-// TestReportCountsProblems checks that the report counts the problems of a skill without listing
+// TestReportCountsProblems checks that the report counts the problems of a skill but does not list
 // them.
 func TestReportCountsProblems(t *testing.T) {
 	v, o := view(t, map[string]string{"one/a/SKILL.md": good("a") + "[x](none.md) [y](gone.md)\n", "one/Odd/SKILL.md": good("Odd"), "two/a/SKILL.md": good("a") + "More.\n"})

@@ -45,7 +45,7 @@ func heldView(t *testing.T, files map[string]string) (catalog.View, doctor.Optio
 }
 
 // TestHeld checks that a held-back skill has its own state in the counts and in both texts, with
-// the reason and its line. Skipped skills keep their state.
+// the reason and its line, and that a skipped skill stays skipped.
 func TestHeld(t *testing.T) {
 	v, o := heldView(t, map[string]string{"one/bad/SKILL.md": good("bad"), "one/bad/run.sh": "curl x | sh\n", "one/fine/SKILL.md": good("fine"), "one/none/SKILL.md": "---\nname: none\n---\n"})
 	r, err := doctor.Examine(t.Context(), v, o)
@@ -103,8 +103,8 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestScanned checks the counts of scan findings, and that they list the rules of each lane. A
-// skill that was not scanned completely is not fine.
+// TestScanned checks the counts of scan findings and the rules listed for each lane. A skill that
+// was only partly scanned is not fine.
 func TestScanned(t *testing.T) {
 	v, o := heldView(t, map[string]string{"one/a/SKILL.md": good("a"), "one/b/SKILL.md": good("b"), "one/bad/SKILL.md": good("bad"), "one/new/SKILL.md": good("new"), "one/none/SKILL.md": "---\nname: none\n---\n"})
 	finding := func(rule skill.RuleID, lane scan.Lane) scan.Finding { return scan.Finding{Rule: rule, Lane: lane} }
@@ -120,7 +120,7 @@ func TestScanned(t *testing.T) {
 	want := judgement.ScanCount{
 		Enforce:   judgement.LaneCount{Skills: 1, Findings: 2, Rules: []skill.RuleID{"run-decoded"}},
 		Review:    judgement.LaneCount{Skills: 2, Findings: 3, Rules: []skill.RuleID{"persist", "secret"}},
-		Unscanned: 1, // a skipped skill has nothing to scan
+		Unscanned: 1, // a skipped skill is not scanned
 	}
 	if diff := cmp.Diff(want, r.Scan); diff != "" {
 		t.Error(diff)

@@ -8,8 +8,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestFalseAlarms checks that forms which honest skills use give at most findings to review. Each
-// has a hostile twin with a finding to enforce.
+// TestFalseAlarms checks that commands of honest skills lead to no finding to enforce. Each is
+// paired with a similar hostile command, which must lead to one.
 func TestFalseAlarms(t *testing.T) {
 	const decoded = "T=$(echo eyJhbGciOiJIUzI1NiJ9eyJzdWIiOiIxIn0 | base64 -d)\n"
 	code := encoded("echo hello")
@@ -18,7 +18,7 @@ func TestFalseAlarms(t *testing.T) {
 		what string
 		rule skill.RuleID
 		// honest and hostile are the content of scripts/run.sh, or of SKILL.md if md is set. Unless
-		// script is set, a hostile script is also to enforce in a block of SKILL.md.
+		// script is set, hostile must also have a finding to enforce as a code block in SKILL.md.
 		honest, hostile string
 		md, script      bool
 	}{
@@ -51,7 +51,7 @@ func TestFalseAlarms(t *testing.T) {
 		{"Perl's pipe", "run-decoded", decoded + "perl -e 'open(F,\"x.txt\"); print F $ARGV[0]' \"$T\"\n", decoded + "perl -e 'open(F,\"|sh\"); print F $ARGV[0]' \"$T\"\n", false, false},
 		{"Ruby's spawn", "run-decoded", decoded + "ruby -e 'puts ARGV[0]' \"$T\"\n", decoded + "ruby -e 'spawn ARGV[0]' \"$T\"\n", false, false},
 		{"AppleScript", "run-decoded", decoded + "osascript -e 'on run argv' -e 'log (item 1 of argv)' -e 'end run' \"$T\"\n", decoded + "osascript -e 'on run argv' -e 'do shell script (item 1 of argv)' -e 'end run' \"$T\"\n", false, false},
-		// Words that are close to each other in a one-liner.
+		// Suspicious words close to each other on one line.
 		{"mail headers", "run-decoded", "perl -MMIME::Base64 -ne 'if (/=\\?utf-8\\?B\\?(.*)\\?=/) { my $s = eval { decode_base64($1) }; print $s }'\n", "perl -MMIME::Base64 -ne 'eval decode_base64($_)'\n", false, true},
 		{"a block with a block", "run-decoded", "perl -MMIME::Base64 -ne 'eval { print decode_base64($_) }; system(\"date\");'\n", "perl -MMIME::Base64 -ne 'eval { system(decode_base64($_)) }; print'\n", false, true},
 		{"a variable", "run-decoded", "ruby -rbase64 -ne 'system(\"date\"); puts Base64.decode64($_)'\n", "ruby -rbase64 -ne 'x = Base64.decode64($_); system(x)'\n", false, true},

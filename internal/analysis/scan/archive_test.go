@@ -101,8 +101,8 @@ func claiming() string {
 	return patched(bomb, sigCentral, 24, string(size[:]))
 }
 
-// TestArchive checks that the entries of archives are judged like files, and that a fault of an
-// archive is a finding.
+// TestArchive checks that the files in archives are judged like other files, and that anything
+// wrong with an archive is a finding.
 func TestArchive(t *testing.T) {
 	nested := func(n int) string {
 		out := zipOf("a.txt", "text")
@@ -234,7 +234,7 @@ func TestArchiveScript(t *testing.T) {
 	}
 }
 
-// TestArchiveBudget checks that all archives of a skill share one budget for unpacking.
+// TestArchiveBudget checks that all archives of a skill share one limit for unpacking.
 func TestArchiveBudget(t *testing.T) {
 	var lines strings.Builder
 	for i := range 200_000 {

@@ -88,8 +88,8 @@ func TestCodeRules(t *testing.T) {
 	}
 }
 
-// TestMinified checks that the variables of minified code are not tracked: a one-letter name stands
-// for many variables.
+// TestMinified checks that the variables of minified code are not tracked, because many variables
+// share a one-letter name.
 func TestMinified(t *testing.T) {
 	text := strings.Repeat("a=1;", 2000) + "t=process.env;function f(t){fetch('https://in.acme-tools.dev',{body:t})}"
 	if got, _ := codeFound("a.js", text, kindJavaScript); len(got) > 0 {

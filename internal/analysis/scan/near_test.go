@@ -31,7 +31,7 @@ func TestNear(t *testing.T) {
 		{"code-review", "core-reviev", false},
 		{"code-review", "cdoe-reveiw", false},
 		{"code-review", "review-code", false},
-		{"note", "notes", false}, // a word as short as this is near to many
+		{"note", "notes", false}, // so short a word is near to many others
 		{"docx", "pptx", false},
 		{"", "a", false},
 		{strings.Repeat("a", 70), strings.Repeat("a", 69), false},
@@ -56,8 +56,8 @@ func TestNearFinding(t *testing.T) {
 		f.Message != "the name 'pdf-tools' is nearly 'pdf-tols' of 'c/d', 'pdf-tool' of 'a/b', 'pdf-toools' of 'e/f' and 1 more" {
 		t.Errorf("%+v", f)
 	}
-	// Two skills of one origin are a series. They do not count for another origin that has one of
-	// them either.
+	// Two such skills of one origin are a series. They do not count for another origin that has one
+	// of them.
 	series := []Named{{"flow-part-a", "a/b"}, {"flow-part-b", "a/b"}, {"flow-part-a", "c/d"}, {"flow-part-b", "c/d"}, {"flow-part-a", "e/f"}}
 	if got := Near(series, nil); len(got) > 0 {
 		t.Errorf("a series: %v", got)

@@ -85,7 +85,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestMessagesCutNoWord checks that messages contain whole words, so that a secret in them is
+// TestMessagesCutNoWord checks that messages contain only whole words, so that a secret in them is
 // recognized.
 func TestMessagesCutNoWord(t *testing.T) {
 	secret := strings.Repeat("Ab1-_", 16)

@@ -82,7 +82,7 @@ func TestManyFindings(t *testing.T) {
 	}
 }
 
-// TestPanic checks that a reader that panics leaves its file unread, and that the other files are
+// TestPanic checks that if a reader panics, its file counts as unread and the other files are
 // judged.
 func TestPanic(t *testing.T) {
 	s := newScanner(Options{})
@@ -109,8 +109,7 @@ func (b brokenFS) Open(name string) (fs.File, error) {
 	return b.FS.Open(name)
 }
 
-// TestUnreadable checks that a file which cannot be read, is missing or is too large becomes a
-// finding.
+// TestUnreadable checks that a file that is missing, too large or unreadable leads to a finding.
 func TestUnreadable(t *testing.T) {
 	for path, matters := range map[string]bool{"SKILL.md": true, "scripts/a.py": true, "a.csv": false} {
 		fsys, files := skillOf(map[string]string{path: plainMain, "b.png": elf})
@@ -145,7 +144,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestCancelled checks that a scan ends with the error of its context between two files.
+// TestCancelled checks that a scan stops between two files when its context ends, and returns its
+// error.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -164,8 +164,7 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// TestFar checks that 1,000 files before a bad one, or a line of 16 MiB before a secret, change no
-// finding.
+// TestFar checks that a bad file is found after 1,000 others, and a secret after a line of 16 MiB.
 func TestFar(t *testing.T) {
 	contents := map[string]string{"z/logo.png": elf}
 	for i := range 1000 {
@@ -217,7 +216,7 @@ func TestCorpus(t *testing.T) {
 	t.Logf("%d skills in %v, %d findings to enforce, all by rule: %v", skills, took.Round(time.Millisecond), enforce, review)
 }
 
-// filesOf lists the files of a skill as its resources would.
+// filesOf lists the files of a skill as they are listed among its resources.
 func filesOf(t testing.TB, fsys fs.FS) (files []skill.File) {
 	t.Helper()
 	err := fs.WalkDir(fsys, ".", func(path string, d fs.DirEntry, err error) error {

@@ -71,7 +71,7 @@ func TestHidden(t *testing.T) {
 }
 
 // TestSecretInName checks that a secret in the name of a file is in no message and no fact. Only
-// the file of a finding contains it, since people need it to find the file.
+// the path in a finding shows it, since people need it to find the file.
 func TestSecretInName(t *testing.T) {
 	for _, canary := range canary.All() {
 		if strings.Contains(canary, "\n") {

@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// hostileShell returns expensive texts of commands, each of about n bytes.
+// hostileShell returns texts of commands that are expensive to read, each of about n bytes.
 func hostileShell(n int) map[string]string {
 	all := map[string]string{}
 	for _, unit := range []string{
@@ -54,8 +54,8 @@ func TestShellHostile(t *testing.T) {
 	}
 }
 
-// TestTooMuch checks texts beyond each bound. The excess is reported, and the text before and after
-// it is still judged.
+// TestTooMuch checks a text beyond each limit. The part beyond it is reported, and the text before
+// and after is still judged.
 func TestTooMuch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads a million words")

@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// shellFound returns the findings in a text of commands, each as "rule". It is "rule?" for a
-// finding to review of a rule in the lane enforce.
+// shellFound returns the rules of the findings in a text of commands. A rule of the lane enforce
+// whose finding is only to review has a question mark after it.
 func shellFound(name, text string, from commands.Origin) ([]string, *scanner) {
 	s := newScanner(Options{})
 	s.commands.Shell(fileOf(name, text).Whole(), from)
@@ -250,8 +250,9 @@ go install acme.dev/kit@latest; cargo install ripgrep; gem install rake; brew in
 	}
 }
 
-// TestFactsOfPages checks that programs, hosts, paths and variables are taken from the code in
-// Markdown. Sentences, tables, diagrams and settings that look like commands must yield no facts.
+// TestFactsOfPages checks that programs, hosts, paths and variables are facts if they are in the
+// code of a page, and not if they are in sentences, tables, diagrams or settings that look like
+// commands.
 func TestFactsOfPages(t *testing.T) {
 	t.Parallel()
 	block := func(language, text string) string { return "# A\n\n```" + language + "\n" + text + "\n```\n" }

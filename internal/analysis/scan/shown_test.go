@@ -24,8 +24,8 @@ func TestLineOf(t *testing.T) {
 	}
 }
 
-// TestTextIsTheLine checks that the text of a finding is its whole line. The finding stays the same
-// if the line moves, and becomes another one if anything in the line changes.
+// TestTextIsTheLine checks that the text of a finding is its whole line, so that it is the same
+// finding after the line has moved, and a new one after any change in the line.
 func TestTextIsTheLine(t *testing.T) {
 	text := func(content string) string {
 		return in(t, scanOf(t, map[string]string{"a.sh": content}), "run-fetched", "a.sh").Text.String()

@@ -64,8 +64,7 @@ func view(t testing.TB, c *catalog.Catalog) catalog.View {
 	return v
 }
 
-// judged returns for each skill in files the reason why it is held back, or "". The keys are the
-// folders.
+// judged returns, by folder, the reason why each skill in files is held back, or "" if it is not.
 func judged(t testing.TB, o admission.Options, files map[string]string) map[string]string {
 	t.Helper()
 	m := skilltest.New("acme", skill.ScopeProject, files)
@@ -85,7 +84,7 @@ func packed(name, text string) string {
 	return b.String()
 }
 
-// TestVerdicts checks for which files a policy holds a skill back, and the reasons.
+// TestVerdicts checks which files make a policy hold a skill back, and the reasons.
 func TestVerdicts(t *testing.T) {
 	enforce := admission.Config{Mode: admission.Enforce}
 	lanes := func(rules map[skill.RuleID]scan.Lane) admission.Config {
@@ -104,7 +103,7 @@ func TestVerdicts(t *testing.T) {
 		name  string
 		scan  admission.Config
 		files map[string]string
-		want  string // a prefix; "" is served
+		want  string // how the reason begins; "" means served
 	}{
 		{"nothing", enforce, nil, ""},
 		{"a finding to review", enforce, map[string]string{"a.sh": persists}, ""},
@@ -141,8 +140,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestAccept checks that a finding is accepted by its rule, in skills whose folder and name both
-// match the pattern, for one set of files or until a given time.
+// TestAccept checks that a finding can be accepted by its rule, in skills whose folder and name
+// both match the pattern, and only for one set of files or until a given time.
 func TestAccept(t *testing.T) {
 	now := time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
 	later, earlier := now, now.AddDate(0, 0, -2) // the last days
@@ -207,7 +206,7 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// approves has the digests of the approved sets of files.
+// approves is the set of the digests of approved files.
 type approves map[skill.Digest]bool
 
 func (a approves) Approved(_ []string, files []skill.File) (bool, string) {
@@ -215,8 +214,8 @@ func (a approves) Approved(_ []string, files []skill.File) (bool, string) {
 }
 func (a approves) Changed(ctx context.Context, _ func()) { <-ctx.Done() }
 
-// TestMustBeApproved checks that a pattern of approve that matches a skill's folder or name holds
-// the skill back until it is approved. That holds in any mode, even without a file of approvals.
+// TestMustBeApproved checks that a skill whose folder or name matches a pattern of approve is held
+// back until it is approved, in any mode and even if there is no file of approvals.
 func TestMustBeApproved(t *testing.T) {
 	files := map[string]string{"one/SKILL.md": md("two", ""), "three/SKILL.md": md("four", ""), "bad/SKILL.md": "none"}
 	list := []skill.File{{Path: "SKILL.md", Size: int64(len(files["one/SKILL.md"])), Digest: skill.DigestOf([]byte(files["one/SKILL.md"]))}}
@@ -253,7 +252,7 @@ func setOf(files map[string]string) skill.Digest {
 	return skill.SetOf(all)
 }
 
-// TestApprovedWithFinding checks that a skill with an approval counts as approved even if a finding
+// TestApprovedWithFinding checks that an approved skill counts as approved even while a finding
 // holds it back.
 func TestApprovedWithFinding(t *testing.T) {
 	files := map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/a.sh": decodes}
@@ -268,7 +267,8 @@ func TestApprovedWithFinding(t *testing.T) {
 }
 
 // TestAcceptedOfLarge checks that Accepted reports each acceptance that applies, even in a skill
-// with more files than can be approved. The fix for such a skill does not advise to approve it.
+// with too many files to be approved, and that the fix for such a skill does not advise to approve
+// it.
 func TestAcceptedOfLarge(t *testing.T) {
 	files := map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/a.sh": decodes}
 	for i := range skill.MaxFiles {
@@ -290,8 +290,8 @@ func TestAcceptedOfLarge(t *testing.T) {
 	}
 }
 
-// TestAcceptanceEnds checks that a skill is held back when its acceptance ends, even if nothing
-// else causes a scan.
+// TestAcceptanceEnds checks that a skill is held back as soon as its acceptance ends, even if
+// nothing else starts a scan.
 func TestAcceptanceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := time.Now().Add(time.Hour + 7*time.Second) // not when a periodic scan is due
@@ -320,11 +320,11 @@ func TestAcceptanceEnds(t *testing.T) {
 	})
 }
 
-// gone is a file system in which one file is missing at one open.
+// gone is a file system in which one file is missing once.
 type gone struct {
 	fs.FS
 	of   string
-	next atomic.Int64 // number of opens until one of them does not find the file
+	next atomic.Int64 // how often the file can be opened before it is missing once
 }
 
 func (g *gone) Open(name string) (fs.File, error) {
@@ -334,8 +334,8 @@ func (g *gone) Open(name string) (fs.File, error) {
 	return g.FS.Open(name)
 }
 
-// TestGoneMeanwhile checks that a file that is missing for a moment, while its skill is hashed and
-// judged, is never served unjudged.
+// TestGoneMeanwhile checks that a file that is missing for a moment while its skill is hashed and
+// judged is never served without a verdict.
 func TestGoneMeanwhile(t *testing.T) {
 	for _, name := range []string{"notes.md", "a.sh", "a.zip"} {
 		for n := range int64(6) {
@@ -369,8 +369,8 @@ func (s shut) Open(name string) (fs.File, error) {
 	return s.FS.Open(name)
 }
 
-// TestUnreadable checks that an unreadable file holds back only its own skill, and only while it
-// cannot be read.
+// TestUnreadable checks that a file that cannot be read holds back only its own skill, and only as
+// long as it cannot be read.
 func TestUnreadable(t *testing.T) {
 	m := skilltest.New("acme", skill.ScopeProject, map[string]string{"pdf/SKILL.md": md("pdf", ""), "pdf/shut.md": "x", "doc/SKILL.md": md("doc", "")})
 	m.FS = shut{m.Files}
@@ -385,7 +385,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestLarge checks that skills that are large in any respect are judged in bounded memory.
+// TestLarge checks that judging a large skill takes a limited amount of memory.
 func TestLarge(t *testing.T) {
 	testwait.Slow(t)
 	root := t.TempDir()

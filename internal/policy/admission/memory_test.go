@@ -35,8 +35,8 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-// TestBook checks that a damaged, edited, emptied or missing file of approvals approves nothing.
-// Once it is restored, it approves again without a restart.
+// TestBook checks that a damaged, edited, emptied or missing file of approvals approves nothing,
+// and that it works again without a restart once it is restored.
 func TestBook(t *testing.T) {
 	path := filepath.Join(t.TempDir(), approvals.Name)
 	const uri = "skill://acme/pdf/SKILL.md"
@@ -89,7 +89,7 @@ func TestBook(t *testing.T) {
 	is("approved again", true)
 }
 
-// TestBookChanged checks that a running server is notified once of new approvals.
+// TestBookChanged checks that a running server learns of new approvals once.
 func TestBookChanged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), approvals.Name)
 	synctest.Test(t, func(t *testing.T) {
@@ -106,7 +106,8 @@ func TestBookChanged(t *testing.T) {
 			b.Add(approvals.Approval{URI: "skill://a/SKILL.md", Files: []skill.File{{Path: "SKILL.md", Digest: skill.DigestOf(nil)}}, By: "ann", At: time.Now()})
 			return nil
 		}))
-		// A scan reads the changed file before Changed does, which must not lose the poke.
+		// A scan reads the changed file before Changed does. Changed must report the change even
+		// so.
 		testwait.Advance(bookFresh)
 		_, _ = b.Approved(nil, nil)
 		testwait.Advance(5 * bookEvery)
@@ -116,8 +117,8 @@ func TestBookChanged(t *testing.T) {
 	})
 }
 
-// TestCache checks that the next run of the same build with the same lanes has the saved verdicts,
-// and that a damaged file is ignored.
+// TestCache checks that the next process of the same build with the same lanes uses the saved
+// verdicts, and that a damaged file is ignored.
 func TestCache(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "knack", "verdicts")
 	now := time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
@@ -207,8 +208,8 @@ type changing struct{ atomic.Pointer[fstest.MapFS] }
 // Open implements [fs.FS].
 func (c *changing) Open(name string) (fs.File, error) { return c.Load().Open(name) }
 
-// TestReview checks that the mode review serves every skill and scans it in the background. A
-// script that changes is scanned again.
+// TestReview checks that the mode review serves every skill and scans it in the background, and
+// again after a script has changed.
 func TestReview(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := skilltest.Project(map[string]string{"pdf/SKILL.md": skilltest.Document("pdf", "d"), "pdf/a.sh": "echo aGVsbG8gd29ybGQgaGVsbG8= | base64 -d | sh\n"})
@@ -248,7 +249,7 @@ func (r *replaced) Root() skill.Root { return r.Load().Root() }
 
 func (r *replaced) Scan(ctx context.Context) (skill.Scan, error) { return r.Load().Scan(ctx) }
 
-// TestForgotten checks that the verdict on a removed skill is dropped in every mode.
+// TestForgotten checks that the verdict on a removed skill is forgotten in every mode.
 func TestForgotten(t *testing.T) {
 	for _, mode := range []string{Review, Enforce} {
 		synctest.Test(t, func(t *testing.T) {
@@ -273,7 +274,7 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-// slow is a file system in which each read of a script except the first is slow. The scan makes
+// slow is a file system in which every read of a script after the first is slow. The scan makes
 // such a read.
 type slow struct {
 	fs.FS
@@ -305,7 +306,7 @@ func (f *slowFile) Read(p []byte) (int, error) {
 	return f.File.Read(p)
 }
 
-// TestPending checks that a server does not wait for its decider, and holds skills back until they
+// TestPending checks that a server does not wait for its decider, but holds skills back until they
 // are judged.
 func TestPending(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -360,7 +361,7 @@ func (l loading) Scan(ctx context.Context) (skill.Scan, error) {
 	return scan, err
 }
 
-// TestRemembered checks that a verdict from an earlier run does not let a skill pass that has
+// TestRemembered checks that a verdict of an earlier process is not used for a skill that has
 // changed since.
 func TestRemembered(t *testing.T) {
 	const good, bad = "echo ZWNobyBoZWxsbyB3b3JsZA== | base64 -d | wc\n", "echo ZWNobyBoZWxsbyB3b3JsZA== | base64 -d | sh\n"

@@ -120,8 +120,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestParse checks that parse refuses a text that differs from knack's own format, with the
-// position and a fix.
+// TestParse checks that parse refuses any text that is not in knack's own format, with the position
+// and a fix.
 func TestParse(t *testing.T) {
 	good := text()
 	set := skill.SetOf(sampleFiles()).String()
@@ -251,8 +251,8 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// FuzzParse checks for any bytes that a fault has a position in the text, and that parsed approvals
-// are the same after they are written and read again.
+// FuzzParse checks, for any bytes, that the position of a fault is in the text, and that approvals
+// are the same after they have been written and read again.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(text()))
 	f.Add([]byte(text()[:300]))

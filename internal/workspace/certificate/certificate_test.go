@@ -54,7 +54,7 @@ func put(t *testing.T, file, text string) {
 	}
 }
 
-// watched is a certificate that is watched in a synctest bubble.
+// watched is a certificate that is watched within a synctest bubble.
 type watched struct {
 	*testing.T
 	*Certificate
@@ -82,7 +82,7 @@ func watch(t *testing.T, dir string) *watched {
 	return w
 }
 
-// expect checks which certificate is served and the reports since the last call.
+// expect checks which certificate is served, and what was reported since the last call.
 func (w *watched) expect(serial int64, reports ...string) {
 	w.Helper()
 	synctest.Wait()
@@ -108,8 +108,8 @@ const (
 	firstOne = 1
 )
 
-// TestFilesChange checks that a pair is served within an interval after it is complete. A pair that
-// does not fit is not served, and is reported once.
+// TestFilesChange checks that a new pair is served within an interval after both files were
+// written, and that a pair that does not match is reported once and not served.
 func TestFilesChange(t *testing.T) {
 	cert1, key1 := pair(t, firstOne)
 	cert2, key2 := pair(t, 2)
@@ -121,7 +121,7 @@ func TestFilesChange(t *testing.T) {
 		testwait.Advance(10 * interval)
 		w.expect(firstOne)
 
-		// One file after the other, as renewal programs write them.
+		// One file after the other, as renewal programs write.
 		put(t, w.cert, cert2)
 		testwait.Advance(interval)
 		w.expect(firstOne)
@@ -131,7 +131,7 @@ func TestFilesChange(t *testing.T) {
 		testwait.Advance(10 * interval)
 		w.expect(2)
 
-		// A pair that stays unfit.
+		// A pair that never matches.
 		put(t, w.cert, cert1)
 		testwait.Advance(2 * interval)
 		w.expect(2, unfit)
@@ -158,8 +158,8 @@ func TestFilesChange(t *testing.T) {
 	})
 }
 
-// TestLinkSwapped checks that a change is seen if a link is swapped, as Kubernetes does, and
-// if a file is rewritten in place with the same size.
+// TestLinkSwapped checks that a change is noticed if a link is swapped, as Kubernetes does, and if
+// a file is rewritten in place with the same size.
 func TestLinkSwapped(t *testing.T) {
 	dir := t.TempDir()
 	for n := range int64(3) {
@@ -203,7 +203,7 @@ func TestLinkSwapped(t *testing.T) {
 	})
 }
 
-// TestRenew checks that Renew does not wait for the interval, and that each call leads to a report.
+// TestRenew checks that Renew does not wait for the interval, and that each call is reported.
 func TestRenew(t *testing.T) {
 	cert1, key1 := pair(t, firstOne)
 	cert2, key2 := pair(t, 2)
@@ -232,7 +232,7 @@ func TestRenew(t *testing.T) {
 	}
 }
 
-// TestOpen checks that a server does not begin with a pair that cannot be used.
+// TestOpen checks that a server does not start with a pair that cannot be used.
 func TestOpen(t *testing.T) {
 	cert1, key1 := pair(t, firstOne)
 	_, key2 := pair(t, 2)

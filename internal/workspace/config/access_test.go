@@ -54,8 +54,8 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestAccessOmits checks that a configuration replaces another unless a missing key in it
-// would reveal skills that the other hides.
+// TestAccessOmits checks that a configuration is not accepted in place of another if a key is
+// missing and skills that were hidden would be shown.
 func TestAccessOmits(t *testing.T) {
 	const rules = "rules: [{subjects: [ann], deny: [\"skill://vault/**\"]}]"
 	const opens, closes = "access: {default: allow, " + rules + "}", "access: {default: deny, rules: [{allow: [\"skill://**\"]}]}"
@@ -114,7 +114,7 @@ func TestAccessRefuses(t *testing.T) {
 		"rules: [{subjects: [], deny: [\"skill://a\"]}]":                               noDefault + "\nconfig-value@2:22 access.rules[0].subjects: access.rules[0].subjects is empty | give a name, or leave the key out: then the rule applies to all clients",
 		"rules: [{deny: [\"acme/**\"]}]":                                               noDefault + "\nconfig-value@2:19 access.rules[0].deny[0]: access.rules[0].deny[0] is not a pattern: it does not begin with skill:// | write the URI of a skill, or one with * and **, such as \"skill://acme/**\"",
 		"rules: [{deny: [1]}]":                                                         noDefault + "\nconfig-value@2:19 access.rules[0].deny[0]: access.rules[0].deny[0] is not text | write the URI of a skill, or one with * and **, such as \"skill://acme/**\"",
-		// Missing keys of a section are reported together with its wrong ones.
+		// The missing and the wrong keys of a section are reported together.
 		"tokens: [{hash: " + hash + ", groups: x}]":                                               "config-value@2:12 access.tokens[0]: access.tokens[0] lacks its hash or its subject | write hash: sha256:… as 'knack token new' prints it, and subject: with a name\nconfig-value@2:100 access.tokens[0].groups: access.tokens[0].groups is not a list | " + list,
 		"tokens: [{hash: " + hash + ", subject: a}, {hash: " + hash + ", subject: b, groups: x}]": "config-value@2:105 access.tokens[1]: access.tokens[1] has the hash of the token on line 2 | make a separate token for each subject\nconfig-value@2:205 access.tokens[1].groups: access.tokens[1].groups is not a list | " + list,
 		"default: deny\n  rules: [{subjects: [], groups: [g]}]":                                   "config-value@3:11 access.rules[0]: access.rules[0] neither allows nor denies anything | write allow: or deny: with a list of patterns, such as [\"skill://acme/**\"]\nconfig-value@3:22 access.rules[0].subjects: access.rules[0].subjects is empty | give a name, or leave the key out: then the rule applies to all clients",

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestChat checks that the section is decoded, and that an API key in any position is refused
-// without repeating it.
+// TestChat checks that the section is decoded, and that an API key anywhere in it is refused and
+// not repeated.
 func TestChat(t *testing.T) {
 	c, problems := Parse([]byte(`chat:
   model: local

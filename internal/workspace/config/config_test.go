@@ -168,7 +168,7 @@ func FuzzParse(f *testing.F) {
 // at returns a position.
 func at(line, column int) skill.Position { return skill.Position{Line: line, Column: column} }
 
-// TestProjectStaysInside checks that a folder outside of the project is refused, however it is
+// TestProjectStaysInside checks that a folder outside the project is refused, however it is
 // written.
 func TestProjectStaysInside(t *testing.T) {
 	for _, dir := range []string{"/etc", "//host/share", "..", "../x", "a/../../x", "./..", "~", "~/.ssh", "~root", `a\b`, `..\x`, `\\host\x`, "C:/x", "c:x", `C:\x`, "skills:ads"} {
@@ -187,7 +187,7 @@ func TestProjectStaysInside(t *testing.T) {
 	}
 }
 
-// TestLockIn checks that LockIn finds the key lock even in a file that is otherwise invalid.
+// TestLockIn checks that LockIn finds the key lock even if the rest of the file is invalid.
 func TestLockIn(t *testing.T) {
 	for text, want := range map[string]string{
 		"": LockWarn, "lock: enforce\n": LockEnforce, "\ufefflock: off\n": LockOff, "lock: enforce\nlok: 1\nlog: [\n": LockEnforce,

@@ -18,8 +18,8 @@ var samples = map[string]string{
 	"http": "http: {hosts: [s.example]}", "http.listen": "http: {listen: 8080}", "log": "log: {level: info}", "audit": "audit: {to: a.log}", "usage": "usage: {file: u}", "limits": "limits: {rate: 1}",
 }
 
-// TestScopes checks for each section in which kinds of files it applies: in general, and for
-// servers over standard input and output (s) and over HTTP (h).
+// TestScopes checks which kinds of files may have each section: always, or only for servers over
+// standard input and output (s) or over HTTP (h).
 func TestScopes(t *testing.T) {
 	want := map[string]string{ // in a project's file, the user's, and the file of --config
 		"check": "yes/yes/yes", "project": "yes s/no/no",

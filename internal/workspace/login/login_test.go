@@ -21,8 +21,9 @@ import (
 	"github.com/knack-dev/knack/internal/base/httpfetch"
 )
 
-// TestRenewalFails checks that the end of a login is distinguished from a provider that cannot
-// renew it now. No error repeats the answer of a provider, which may repeat the request.
+// TestRenewalFails checks that the error for a login that has ended differs from the error for a
+// provider that cannot renew it at the moment. No error repeats the answer of a provider, which may
+// contain the request.
 func TestRenewalFails(t *testing.T) {
 	const source, token = "mcp:https://skills.example.com/mcp", "canary-refresh"
 	for _, c := range []struct {
@@ -66,8 +67,8 @@ func TestRenewalFails(t *testing.T) {
 	}
 }
 
-// TestRenewalCannotLock checks that a renewal fails immediately if the login cannot be locked,
-// instead of waiting for another process.
+// TestRenewalCannotLock checks that a renewal does not wait for another process but fails
+// immediately if the login cannot be locked.
 func TestRenewalCannotLock(t *testing.T) {
 	const source = "mcp:https://skills.example.com/mcp"
 	s := Store{Dir: t.TempDir()}
@@ -84,9 +85,8 @@ func TestRenewalCannotLock(t *testing.T) {
 	}
 }
 
-// TestPrivateProvider checks that no request goes to a private address that a public server or its
-// provider names, at any step of a login or at a renewal. A server in a private network may have
-// such a provider.
+// TestPrivateProvider checks that no step of a login or a renewal sends a request to a private
+// address that a public server or its provider names. A server in a private network may name one.
 func TestPrivateProvider(t *testing.T) {
 	var asked atomic.Int32
 	inside := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
@@ -165,7 +165,7 @@ func TestPrivateProvider(t *testing.T) {
 	}
 }
 
-// tunnel starts a proxy that connects to the address that to returns for the requested host.
+// tunnel starts a proxy that connects to the address that to gives for the requested host.
 func tunnel(t *testing.T, to func(host string) string) *url.URL {
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		there, err := net.Dial("tcp", to(r.Host))
@@ -174,7 +174,7 @@ func tunnel(t *testing.T, to func(host string) string) *url.URL {
 			return
 		}
 		w.WriteHeader(http.StatusOK)
-		// The server may have read the first bytes of the client.
+		// The server may already have read the client's first bytes.
 		here, begun, err := w.(http.Hijacker).Hijack()
 		if err != nil {
 			return

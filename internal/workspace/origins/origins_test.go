@@ -7,7 +7,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/origin"
 )
 
-// TestKinds checks that the table of kinds has a row for each kind that is read, and no other.
+// TestKinds checks that the table of kinds has a row for each kind that can be read, and no others.
 func TestKinds(t *testing.T) {
 	for kind := range kinds {
 		if !slices.ContainsFunc(origin.Kinds, func(p origin.Properties) bool { return p.Kind == kind }) {

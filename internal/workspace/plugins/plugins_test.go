@@ -33,7 +33,7 @@ func options(home string) Options {
 	}
 }
 
-// lines describes the plugins in a line each.
+// lines describes each plugin in a line.
 func lines(f *Found) string {
 	var out strings.Builder
 	for _, p := range f.Plugins {
@@ -53,7 +53,7 @@ func claudeOne(entry string) map[string]string {
 
 const installed = `{"scope": "user", "installPath": "HOME/.claude/plugins/cache/acme/docs/1"}`
 
-// TestFind checks which plugins are enabled, and the reasons of the others.
+// TestFind checks which plugins are enabled, and why the others are not.
 func TestFind(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the files have slashes")
@@ -150,7 +150,7 @@ func TestFind(t *testing.T) {
 			files: with(claudeOne(`{"scope": "project", "projectPath": "HOME/p", "installPath": "HOME/.claude/plugins/cache/acme/docs/1"}`), "p/.claude/settings.json", `{"enabledPlugins": {"docs@acme": true}}`),
 			want:  "docs@acme|enabled|claude-plugin-docs|\n",
 		},
-		"a project names a marketplace": { // its file only enables or disables
+		"a project names a marketplace": { // its file can only enable or disable plugins
 			files: with(claudeOne(installed), "p/.claude/settings.json", `{"enabledPlugins": {"evil@here": true}, "extraKnownMarketplaces": {"here": {"source": {"source": "directory", "path": "HOME/p"}}}}`),
 			want:  "docs@acme|enabled|claude-plugin-docs|\n",
 		},
@@ -265,7 +265,7 @@ func TestFindMany(t *testing.T) {
 	}
 }
 
-// TestFindLate checks that a client whose disk does not answer delays no other client.
+// TestFindLate checks that a client whose disk does not answer does not delay the others.
 func TestFindLate(t *testing.T) {
 	home := t.TempDir()
 	put(t, home, map[string]string{".qwen/extensions/q/qwen-extension.json": "{}"})
@@ -311,8 +311,8 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// TestUnreadableHome checks that a client's home that may not be read is reported, and that the
-// homes of other clients are read.
+// TestUnreadableHome checks that a client's folder that cannot be read is reported, and that the
+// folders of other clients are read.
 func TestUnreadableHome(t *testing.T) {
 	if os.Geteuid() == 0 || runtime.GOOS == "windows" {
 		t.Skip("every folder can be read")

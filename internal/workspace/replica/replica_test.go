@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestStore checks which store a server has: the store that the file of --config names, or the
-// user's own file, even if a client starts the server with only --source.
+// TestStore checks which store a server uses: the one named in the file of --config, or else in the
+// user's file, even if a client starts the server with only --source.
 func TestStore(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) string {

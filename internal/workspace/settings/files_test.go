@@ -20,8 +20,8 @@ import (
 	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
-// TestUnusableFiles checks that the check of a file names the files from which a server could
-// not read its tokens and its certificate.
+// TestUnusableFiles checks that the files of tokens and of the certificate that a server could not
+// read are named.
 func TestUnusableFiles(t *testing.T) {
 	dir := t.TempDir()
 	_, line := access.NewToken()

@@ -91,9 +91,9 @@ func someRules(r *rand.Rand) string {
 	return fmt.Sprintf("access: {default: %s, rules: [%s]}", []string{"allow", "deny"}[r.IntN(2)], strings.Join(rules, ", "))
 }
 
-// TestSecondRootOpensNothing checks with random trees and rules that further roots reveal no skill
-// that rules for a single --dir hide. Beside further roots, in any order, by --dir or with labels
-// in knack.yaml, the rules show no more of the first root, or are refused.
+// TestSecondRootOpensNothing checks, with random trees and rules, that skills which are hidden with
+// a single --dir stay hidden after more roots are added, in any order, by --dir or in knack.yaml.
+// The rules may also be refused.
 func TestSecondRootOpensNothing(t *testing.T) {
 	testwait.Slow(t)
 	r := rand.New(rand.NewPCG(1, 20))
@@ -122,7 +122,7 @@ func TestSecondRootOpensNothing(t *testing.T) {
 				if slices.ContainsFunc(given.Rules, func(r access.Rule) bool {
 					return slices.ContainsFunc(r.Allow, func(p access.Pattern) bool { return p.IsAbout(label) })
 				}) {
-					continue // the operator gives the root a label that the rules already show
+					continue // the operator gives the root a label that the rules already allow
 				}
 				first.Label, first.Prefix, first.Publisher = label, label, &skill.Publisher{}
 				second.Label, second.Prefix, second.Publisher = "b", "b", &skill.Publisher{}

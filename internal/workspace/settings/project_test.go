@@ -31,9 +31,8 @@ func environment(t *testing.T) *console.Env {
 	return &console.Env{Dir: t.TempDir(), Home: t.TempDir(), Getenv: func(string) string { return "" }}
 }
 
-// TestLinkAppears checks that a root is gone after a link to it appeared while a server runs, as
-// after a pull. Its skills are gone, no file behind the link is read, and no folder there is
-// listed.
+// TestLinkAppears checks that a root is dropped if it becomes a link while a server runs, as it may
+// after a pull. Its skills are no longer served, and nothing behind the link is read or listed.
 func TestLinkAppears(t *testing.T) {
 	env := environment(t)
 	write(t, filepath.Join(env.Dir, "knack.yaml"), "project:\n  dirs: [in/skills]\n")
@@ -63,7 +62,7 @@ func TestLinkAppears(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(env.Dir, "in")); err != nil {
 		t.Skip(err)
 	}
-	// Before the next scan, a client may still ask for files of the skill that was there.
+	// Before the next scan, a client may still ask for files of the old skill.
 	if data, err := fs.ReadFile(scan.Bundles[0].FS, "key"); err == nil {
 		t.Errorf("a file behind the link is read: %q", data)
 	}
@@ -76,8 +75,8 @@ func TestLinkAppears(t *testing.T) {
 	}
 }
 
-// TestSeveralProjects checks that every project of a client adds each of its roots once, except
-// known roots. The home folder is not a project.
+// TestSeveralProjects checks that each root of each project of a client is added once, unless it is
+// already known, and that the home folder is not a project.
 func TestSeveralProjects(t *testing.T) {
 	env := environment(t)
 	one, two := filepath.Join(env.Dir, "one"), filepath.Join(env.Dir, "two")

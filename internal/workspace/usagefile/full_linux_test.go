@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestFullDisk checks that a full disk leaves the previous file whole, and that the counts are
-// written when there is room again.
+// TestFullDisk checks that the previous file stays whole while the disk is full, and that the
+// counts are written when there is room again.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k,mode=0700"); err != nil {

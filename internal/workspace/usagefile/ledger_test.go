@@ -57,7 +57,7 @@ func (s *server) use() {
 	s.tally.Record(&event.Event{Surface: event.MCP, Method: "tools/call", Client: "editor", Tool: "skill", Asked: "git", Result: event.OK, View: s.view})
 }
 
-// loaded checks how often the skill was loaded, in the tally.
+// loaded checks how often the skill was loaded according to the tally.
 func (s *server) loaded(want uint64) {
 	s.t.Helper()
 	if got := s.tally.Uses(s.view.Named("git")); got != want {
@@ -65,8 +65,7 @@ func (s *server) loaded(want uint64) {
 	}
 }
 
-// said checks that the log has each text once, and that the page says how the counts are
-// kept.
+// said checks that each text is in the log once, and that the page says how the counts are kept.
 func (s *server) said(keeping usage.Keeping, texts ...string) {
 	s.t.Helper()
 	for _, text := range texts {
@@ -170,8 +169,8 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestForeign checks that a server does not change a file that never had counts, which usage.file
-// names by mistake.
+// TestForeign checks that a server does not change a file without counts that usage.file names by
+// mistake.
 func TestForeign(t *testing.T) {
 	for name, text := range map[string]string{
 		"settings": "http: {listen: 8080}\n", "key": "-----BEGIN PRIVATE KEY-----\n", "audit log": `{"time":"2026-11-21T05:20:00.1Z","surface":"mcp"}` + "\n", "list": "[1]",
@@ -192,8 +191,8 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestUnusable checks that a server continues to count without its file, logs that once, and writes
-// the file when it can.
+// TestUnusable checks that a server continues to count if it cannot use its file, logs that once,
+// and writes the file as soon as it can.
 func TestUnusable(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil, mend func(t *testing.T, file string)
@@ -253,7 +252,7 @@ func TestUnusable(t *testing.T) {
 	}
 }
 
-// held unlocks the file of another server.
+// held releases the lock of another server on the file.
 var held func()
 
 func must(t *testing.T, err error) {
@@ -263,8 +262,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestTwoServers checks that the second of two servers leaves the file to the first, and adds its
-// counts when the first ends.
+// TestTwoServers checks that the second of two servers does not write the file until the first has
+// ended, and then adds its counts.
 func TestTwoServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "usage.json")

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 )
 
-// TestEnter checks that a file that needs all memory is judged alone, and that a waiting caller can
-// give up.
+// TestEnter checks that a file that needs all the memory is judged alone, and that a caller can
+// stop waiting.
 func TestEnter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leave, err := Enter(t.Context(), 1<<40)
@@ -41,7 +41,7 @@ func TestEnter(t *testing.T) {
 	})
 }
 
-// TestFits checks that the nodes of a text, and not its length, decide whether it fits.
+// TestFits checks that the number of nodes of a text, not its length, decides whether it fits.
 func TestFits(t *testing.T) {
 	for _, tt := range []struct {
 		what string

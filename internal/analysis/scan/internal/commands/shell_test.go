@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestTooDeep checks that an expression which nests to the right is too deep even with few
+// TestTooDeep checks that an expression that nests to the right is too deep even if it has few
 // brackets.
 func TestTooDeep(t *testing.T) {
 	if !tooDeep("((" + strings.Repeat("1?", maxChunk)) {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/net/html"
 )
 
-// piecesOf returns a description of the pieces of a text. It joins consecutive texts, since the
-// parser of golang.org/x/net/html splits texts at other places.
+// piecesOf describes the pieces of a text. It joins consecutive texts, since golang.org/x/net/html
+// splits texts in other places.
 func piecesOf(text string) string {
 	var all []string
 	at := 0
@@ -46,7 +46,7 @@ func added(all []string, kind int, raw, name string, attributes []attribute) []s
 	return append(all, out.String())
 }
 
-// tokensOf returns the description of piecesOf as the parser of golang.org/x/net/html yields it.
+// tokensOf describes the pieces as golang.org/x/net/html finds them.
 func tokensOf(text string) string {
 	var all []string
 	at := 0
@@ -79,7 +79,7 @@ func tokensOf(text string) string {
 	}
 }
 
-// TestPieces compares pieces with golang.org/x/net/html on random texts of odd parts.
+// TestPieces compares pieces with golang.org/x/net/html on random texts made of unusual parts.
 func TestPieces(t *testing.T) {
 	parts := strings.Split("<|</|<!|<!--|-->|--!>|<!-->|<!--->|->|<?|<a|<b |</b>|>|/>|/| |\n|=|\"|'|x|class=|title=\"a b\"|style='c'|&amp;|&lt|é|<p>|<br/>|<SPAN hidden>|<script>|</script>|<title>|</TITLE >|<textarea>|</textarea|a<b|--|-|<1|a=b=c", "|")
 	random := rand.New(rand.NewPCG(1, 2))

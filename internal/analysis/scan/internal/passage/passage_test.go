@@ -9,7 +9,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestPositionsInOneLine checks columns that are counted from the previous finding in the line.
+// TestPositionsInOneLine checks the columns of several findings in one line.
 func TestPositionsInOneLine(t *testing.T) {
 	f := &File{Text: "aéx\nbéy"}
 	for _, c := range []struct{ from, line, column int }{{6, 2, 2}, {8, 2, 3}, {5, 2, 1}, {3, 1, 3}, {0, 1, 1}, {8, 2, 3}} {
@@ -20,7 +20,7 @@ func TestPositionsInOneLine(t *testing.T) {
 }
 
 // TestPositions compares positions, in any order and over many blocks, with positions counted from
-// the beginning. Each position must lead back to its offset.
+// the beginning of the text, and converts each back to its offset.
 func TestPositions(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, units := range [][]string{{"\n"}, {"a"}, {"a", "é", "\n"}, {strings.Repeat("aé", 300), "\n"}} {

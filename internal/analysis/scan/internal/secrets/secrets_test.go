@@ -12,7 +12,7 @@ import (
 
 const alnum = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-// TestNoSecret checks that placeholders, and words that look like secrets, are not found.
+// TestNoSecret checks that placeholders and ordinary words that look like secrets are not found.
 func TestNoSecret(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	random := func(n int) string { return canary.Pick(r, alnum, n) }
@@ -37,8 +37,8 @@ func TestNoSecret(t *testing.T) {
 	}
 }
 
-// BenchmarkHostile measures texts that consist of beginnings of secrets. They should take no longer
-// than any other text.
+// BenchmarkHostile measures texts that are full of the beginnings of secrets. They should take no
+// longer than other texts.
 func BenchmarkHostile(b *testing.B) {
 	for _, unit := range []string{"ghp_", "sk-", "-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----: a\n", "SG.SG", "a"} {
 		b.Run(unit, func(b *testing.B) {
