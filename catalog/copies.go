@@ -30,32 +30,38 @@ type twin struct {
 // compareTwins returns the skills with the same SKILL.md as another one, with the digests of their
 // files. A skill keeps its earlier digest if the disk does not answer in time.
 func (c *Catalog) compareTwins(ctx context.Context, found []foundRoot, first bool) []*twin {
-	now, byMain := c.current.Load(), map[skill.Digest]*twin{}
-	var twins []*twin
-	paired := map[*twin]bool{}
-	for r := range found {
-		skills := found[r].skills
+	now := c.current.Load()
+	skillsOf := func(r int) []cachedSkill {
 		if found[r].same {
 			if was := now.rootState(found[r].status.Root); was != nil {
-				skills = was.skills
+				return was.skills
 			}
 		}
-		for i, k := range skills {
+		return found[r].skills
+	}
+	n := 0
+	for r := range found {
+		n += len(skillsOf(r))
+	}
+	type spot struct{ root, at int32 } // small, since most skills have no twin
+	byMain, paired := make(map[skill.Digest]spot, n), map[skill.Digest]bool{}
+	var twins []*twin
+	for r := range found {
+		for i, k := range skillsOf(r) {
 			pause(i)
 			if !k.Available || k.Digest == (skill.Digest{}) {
 				continue
 			}
-			t := &twin{r, i, k}
-			other := byMain[k.Digest]
-			if other == nil {
-				byMain[k.Digest] = t
+			other, ok := byMain[k.Digest]
+			if !ok {
+				byMain[k.Digest] = spot{int32(r), int32(i)}
 				continue
 			}
-			if !paired[other] {
-				paired[other] = true
-				twins = append(twins, other)
+			if !paired[k.Digest] {
+				paired[k.Digest] = true
+				twins = append(twins, &twin{int(other.root), int(other.at), skillsOf(int(other.root))[other.at]})
 			}
-			twins = append(twins, t)
+			twins = append(twins, &twin{r, i, k})
 		}
 	}
 	if len(twins) == 0 {

@@ -141,6 +141,9 @@ func (s *Skill) judgeName(d *frontmatter.Document) {
 	if n := utf8.RuneCountInString(s.Name); n > MaxName {
 		s.problem(frontmatter.NameLength, p, "name", fmt.Sprintf("name has %d characters, over the limit of %d", n, MaxName), "shorten the name")
 	}
+	if s.Name == f.Value.Text && s.Name == s.Folder() && inPattern(s.Name) {
+		return
+	}
 	fix := "for example " + Line(s.proposedName())
 	if s.Name != s.Folder() {
 		fix = s.folderFix() // one fix for both faults
