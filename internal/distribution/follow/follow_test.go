@@ -72,6 +72,16 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+// live runs a test in a bubble of fake time, and ends the replica after the test.
+func live(t *testing.T, test func(t *testing.T, w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.end = func() {}
+		defer func() { w.end() }()
+		test(t, w)
+	})
+}
+
 // start starts the replica, which ends before the test does.
 func (w *world) start() {
 	ctx, cancel := context.WithCancel(w.t.Context())
@@ -213,11 +223,18 @@ func (w *world) want(what string, list *[]string, want ...string) {
 	}
 }
 
+// wantServed checks that one release was served, of this version.
+func (w *world) wantServed(what, version string) {
+	w.t.Helper()
+	if got := w.took(&w.served); len(got) != 1 || !strings.HasPrefix(got[0], version+"@") {
+		w.t.Error(what, got)
+	}
+}
+
 // TestMoments checks that a replica polls at multiples of the interval, and swaps 10 s after one of
 // them.
 func TestMoments(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	live(t, func(t *testing.T, w *world) {
 		w.has("1.0.0", "")
 		testwait.Advance(7 * time.Second) // into the minute
 		w.start()
@@ -249,14 +266,12 @@ func TestMoments(t *testing.T) {
 		if s.Pulls != 3 || s.Bytes != 300 || s.Swaps != 3 || s.LastPull != 25*time.Second || s.Polls[follow.Pulled] != 3 || s.Polls[follow.Unchanged] < 2 || s.Skills != 1 || s.Pending != "" {
 			t.Errorf("%+v", s)
 		}
-		w.end()
 	})
 }
 
 // TestAsk checks that a replica polls immediately on request, and logs it.
 func TestAsk(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	live(t, func(t *testing.T, w *world) {
 		w.has("1.0.0", "")
 		w.start()
 		testwait.Advance(35 * time.Second)
@@ -272,15 +287,13 @@ func TestAsk(t *testing.T) {
 		w.f.Ask()
 		testwait.Advance(6 * time.Second)
 		w.want("served", &w.served, "1.1.0@40s")
-		w.end()
 	})
 }
 
 // TestFails checks that the last release stays if the source fails. The pauses between polls grow,
 // and the log gets one line an hour.
 func TestFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	live(t, func(t *testing.T, w *world) {
 		w.has("1.0.0", "")
 		w.start()
 		w.took(&w.polls)
@@ -309,7 +322,6 @@ func TestFails(t *testing.T) {
 		if n := len(w.took(&w.polls)); n != 2 {
 			t.Errorf("%d polls in the minute after", n)
 		}
-		w.end()
 	})
 }
 
@@ -322,8 +334,7 @@ func (b busy) RetryAfter() time.Duration { return time.Duration(b) }
 // TestFailureBeside checks a failure that another process has recorded in the same store. The next
 // answer of the source removes that record.
 func TestFailureBeside(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	live(t, func(t *testing.T, w *world) {
 		w.has("1.0.0", "")
 		w.start()
 		defer w.end()
@@ -341,8 +352,7 @@ func TestFailureBeside(t *testing.T) {
 // TestRetryAfter checks that a source is not polled before its Retry-After time. After an hour at
 // the latest, it is polled again.
 func TestRetryAfter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	live(t, func(t *testing.T, w *world) {
 		w.set(func() { w.err = fmt.Errorf("429: %w", busy(7*time.Minute)) })
 		w.start()
 		testwait.Advance(6 * time.Minute)
@@ -352,15 +362,13 @@ func TestRetryAfter(t *testing.T) {
 		w.set(func() { w.err = busy(1000 * time.Hour) })
 		testwait.Advance(time.Hour + 8*time.Minute)
 		w.want("polls", &w.polls, "14m0s", "1h14m0s")
-		w.end()
 	})
 }
 
 // TestClockJumpsBeforeMoment checks that a pending release is served in time even if the clock is
 // set back.
 func TestClockJumpsBeforeMoment(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	live(t, func(t *testing.T, w *world) {
 		w.has("1.0.0", "")
 		w.start()
 		w.has("1.1.0", "")
@@ -376,17 +384,13 @@ func TestClockJumpsBeforeMoment(t *testing.T) {
 			t.Error("it waits until", at)
 		}
 		testwait.Advance(40 * time.Second)
-		if got := w.took(&w.served); len(got) != 1 || !strings.HasPrefix(got[0], "1.1.0@") {
-			t.Error("served:", got)
-		}
-		w.end()
+		w.wantServed("served:", "1.1.0")
 	})
 }
 
 // TestEndsInPull checks that the end of the server does not wait for a pull.
 func TestEndsInPull(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	live(t, func(t *testing.T, w *world) {
 		w.has("1.0.0", "")
 		w.set(func() { w.slow = time.Hour })
 		w.start()

@@ -15,8 +15,7 @@ import (
 // TestHang checks that a pending release is served while the source hangs. It also checks that a
 // poll on request does not wait for a poll that hangs.
 func TestHang(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	live(t, func(t *testing.T, w *world) {
 		w.has("1.0.0", "")
 		w.start()
 		w.has("1.1.0", "")
@@ -44,8 +43,7 @@ func TestHang(t *testing.T) {
 // TestSilent checks that no caller waits for a source that accepts the first request and does not
 // answer. After 10 s the source counts as unreachable. When it answers, its release is served.
 func TestSilent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	live(t, func(t *testing.T, w *world) {
 		w.has("1.0.0", "")
 		w.set(func() { w.hang = 50 * time.Second })
 		w.start()
@@ -83,8 +81,7 @@ func TestSilent(t *testing.T) {
 
 // TestHeadIsKept checks that the served release is recorded again if the store has lost its head.
 func TestHeadIsKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	live(t, func(t *testing.T, w *world) {
 		w.source.ForwardOnly = true
 		w.has("1.4.0", "")
 		w.start()
@@ -108,6 +105,5 @@ func TestHeadIsKept(t *testing.T) {
 		if h, err := w.store.Head(w.source.Ref.String()); err != nil || h.Highest[""] != "1.4.0" {
 			t.Errorf("%+v, %v", h, err)
 		}
-		w.end()
 	})
 }

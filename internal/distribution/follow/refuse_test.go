@@ -26,8 +26,7 @@ func (w *world) pass() { testwait.Advance(75 * time.Second) }
 // TestForwardOnly checks that a tag may move back to a lower version only without forward-only.
 // Both cases are reported.
 func TestForwardOnly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	live(t, func(t *testing.T, w *world) {
 		w.has("1.4.0", "key:a")
 		w.start()
 		w.pass()
@@ -47,9 +46,7 @@ func TestForwardOnly(t *testing.T) {
 		w.took(&w.served)
 		w.log.Reset()
 		w.start()
-		if got := w.took(&w.served); len(got) != 1 || !strings.HasPrefix(got[0], "1.4.0@") {
-			t.Error("served at the start:", got)
-		}
+		w.wantServed("served at the start:", "1.4.0")
 		w.has("1.3.0", "key:a")
 		w.pass()
 		w.pass()
@@ -101,7 +98,6 @@ func TestForwardOnly(t *testing.T) {
 		w.has("1.4.2", "key:b")
 		w.pass()
 		w.want("events", &w.events, "refuse 1.4.0 version", "refuse 1.4.9 version", "pull 1.4.2", "roll-back 1.4.2")
-		w.end()
 	})
 }
 
@@ -109,8 +105,7 @@ func TestForwardOnly(t *testing.T) {
 // record of the last served release. After it can read the record, it serves that release again.
 // Without forward-only, the replica starts afresh.
 func TestHeadUnread(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	live(t, func(t *testing.T, w *world) {
 		w.source.ForwardOnly = true
 		w.has("1.4.0", "")
 		w.start()
@@ -143,9 +138,7 @@ func TestHeadUnread(t *testing.T) {
 		}
 		write(right)
 		w.pass()
-		if got := w.took(&w.served); len(got) != 1 || !strings.HasPrefix(got[0], "1.4.0@") {
-			t.Error("served:", got)
-		}
+		w.wantServed("served:", "1.4.0")
 		w.want("events", &w.events, "refuse 1.3.0 version")
 		w.end()
 
@@ -153,7 +146,6 @@ func TestHeadUnread(t *testing.T) {
 		write(nil)
 		w.start()
 		w.want("events", &w.events, "pull 1.3.0", "swap 1.3.0")
-		w.end()
 	})
 }
 
@@ -175,16 +167,13 @@ func (w *world) pulled() {
 // start if knack pull has set a lower one. The server also refuses each version that is lower than
 // a version that knack pull has fetched.
 func TestPulledBeside(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	live(t, func(t *testing.T, w *world) {
 		w.source.ForwardOnly = true
 		w.has("1.4.0", "key:a")
 		w.pulled()
 		w.start()
 		w.pass()
-		if got := w.took(&w.served); len(got) != 1 || !strings.HasPrefix(got[0], "1.4.0@") {
-			t.Error("served at the start:", got)
-		}
+		w.wantServed("served at the start:", "1.4.0")
 		w.has("1.3.0", "key:a")
 		w.pass()
 		w.want("events", &w.events, "refuse 1.3.0 version")
@@ -194,9 +183,7 @@ func TestPulledBeside(t *testing.T) {
 			w.pulled()
 			w.start()
 			w.pass()
-			if got := w.took(&w.served); len(got) != 1 || !strings.HasPrefix(got[0], "1.4.0@") {
-				t.Error("served at the start:", got)
-			}
+			w.wantServed("served at the start:", "1.4.0")
 			w.want("events", &w.events, "refuse "+version+" version")
 			if h, err := w.store.Head(w.source.Ref.String()); err != nil || h.Version != "1.4.0" {
 				t.Errorf("the head is %+v, %v", h, err)
@@ -210,12 +197,10 @@ func TestPulledBeside(t *testing.T) {
 		w.start()
 		w.pass()
 		w.want("events", &w.events, "pull 1.4.1", "swap 1.4.1")
-		w.end()
 	})
 	// Versions that only knack pull has fetched count too, even if many other versions came after
 	// them.
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	live(t, func(t *testing.T, w *world) {
 		w.source.ForwardOnly = true
 		for _, version := range []string{"2.1.0", "1.0.5", "1.0.4", "1.0.3", "1.0.2", "1.0.1", "1.0.0"} {
 			w.has(version, "key:a")
@@ -225,13 +210,11 @@ func TestPulledBeside(t *testing.T) {
 		w.pass()
 		w.want("served", &w.served)
 		w.want("events", &w.events, "refuse 1.0.0 version")
-		w.end()
 	})
 	// Without forward-only, a pulled release is served. With it, a library without versions is
 	// served too.
 	for _, forward := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t)
+		live(t, func(t *testing.T, w *world) {
 			versions := []string{"1.4.0", "1.3.0"}
 			if w.source.ForwardOnly = forward; forward {
 				versions = []string{""}
@@ -252,8 +235,7 @@ func TestPulledBeside(t *testing.T) {
 // TestJudgedBeside checks that the first poll records the signature of the served release. It does
 // not record that signature for another release that knack pull has made the head.
 func TestJudgedBeside(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	live(t, func(t *testing.T, w *world) {
 		w.has("1.4.0", "key:a")
 		w.pulled()
 		w.set(func() { w.err = errors.New("down") })
@@ -267,14 +249,12 @@ func TestJudgedBeside(t *testing.T) {
 		if h, err := w.store.Head(w.source.Ref.String()); err != nil || h.Release != served.Digest || h.Version != "1.4.0" || h.Signer != "key:b" {
 			t.Errorf("%+v, %v", h, err)
 		}
-		w.end()
 	})
 }
 
 // TestMinVersion checks that min-version applies to a replica with and without history.
 func TestMinVersion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	live(t, func(t *testing.T, w *world) {
 		w.source.MinVersion = "1.4.0"
 		w.has("1.3", "")
 		w.start()
@@ -298,7 +278,6 @@ func TestMinVersion(t *testing.T) {
 		w.set(func() { w.err = errors.New("down") })
 		w.start()
 		w.want("served", &w.served)
-		w.end()
 	})
 }
 
@@ -311,8 +290,7 @@ func TestRefused(t *testing.T) {
 		pull.Disk:     &store.Fault{Dir: "/var/lib/knack", Err: os.ErrPermission},
 	} {
 		t.Run(string(reason), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t)
+			live(t, func(t *testing.T, w *world) {
 				w.has("1.0.0", "")
 				w.start()
 				w.took(&w.events)
@@ -332,7 +310,6 @@ func TestRefused(t *testing.T) {
 				w.set(func() { w.refuse = nil })
 				testwait.Advance(6 * time.Minute)
 				w.want("events", &w.events, "pull 1.2.0", "swap 1.2.0")
-				w.end()
 			})
 		})
 	}
@@ -341,8 +318,7 @@ func TestRefused(t *testing.T) {
 // TestRefusedUntilAsked checks that a release that was refused for good is fetched again only if a
 // person requests a poll. A broken proxy may have sent a page in place of the release.
 func TestRefusedUntilAsked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	live(t, func(t *testing.T, w *world) {
 		w.has("1.0.0", "")
 		w.start()
 		w.pass()
@@ -360,15 +336,13 @@ func TestRefusedUntilAsked(t *testing.T) {
 		w.f.Ask()
 		w.pass()
 		w.want("events", &w.events, "pull 1.1.0", "swap 1.1.0")
-		w.end()
 	})
 }
 
 // TestDamageBesideRefusal checks that damaged files of the served release are fetched again, even
 // if the tag names a release that is refused.
 func TestDamageBesideRefusal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	live(t, func(t *testing.T, w *world) {
 		w.source.ForwardOnly = true
 		w.has("1.4.0", "")
 		w.start()
@@ -382,21 +356,17 @@ func TestDamageBesideRefusal(t *testing.T) {
 		w.has("1.4.0", "") // brings it back, as a pull does
 		w.set(func() { w.tag, w.old = refused, w.tag })
 		w.pass()
-		if got := w.took(&w.served); len(got) != 1 || !strings.HasPrefix(got[0], "1.4.0@") {
-			t.Error("served:", got)
-		}
+		w.wantServed("served:", "1.4.0")
 		if s := w.f.Status(); s.Refused != pull.Version || s.Damaged != 1 {
 			t.Errorf("%+v", s)
 		}
-		w.end()
 	})
 }
 
 // TestDamageAndGone checks that the next release is served even if the served release is damaged
 // and gone from the registry.
 func TestDamageAndGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	live(t, func(t *testing.T, w *world) {
 		w.has("1.0.0", "")
 		w.start()
 		w.set(func() { w.lost = w.tag.Revision })
@@ -411,14 +381,12 @@ func TestDamageAndGone(t *testing.T) {
 		if s := w.f.Status(); s.Refused != "" || s.Version != "1.1.0" {
 			t.Errorf("%+v", s)
 		}
-		w.end()
 	})
 }
 
 // TestMovesBack checks that nothing changes if a tag moves and moves back between two polls.
 func TestMovesBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	live(t, func(t *testing.T, w *world) {
 		w.has("1.0.0", "")
 		w.start()
 		w.has("1.1.0", "")
@@ -433,7 +401,6 @@ func TestMovesBack(t *testing.T) {
 		if s := w.f.Status(); s.Pending != "" || s.Version != "1.0.0" {
 			t.Errorf("%+v", s)
 		}
-		w.end()
 	})
 }
 
@@ -441,8 +408,7 @@ func TestMovesBack(t *testing.T) {
 // release again, since the section trust may have changed. After that poll, the status has the new
 // signer, or no signer if the key is no longer trusted.
 func TestJudgedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+	live(t, func(t *testing.T, w *world) {
 		w.has("1.0.0", "key:a")
 		w.start()
 		if w.looks > 0 {
@@ -482,6 +448,5 @@ func TestJudgedAgain(t *testing.T) {
 		if s := w.f.Status(); s.Refused != "" {
 			t.Errorf("%+v", s)
 		}
-		w.end()
 	})
 }

@@ -182,6 +182,13 @@ type Spool interface {
 // Progress is called now and then while parts of a source arrive. total is 0 if it is unknown.
 type Progress func(of Unit, done, total int64)
 
+// Report calls the function, unless it is nil.
+func (p Progress) Report(of Unit, done, total int64) {
+	if p != nil {
+		p(of, done, total)
+	}
+}
+
 // Unit is the unit of a [Progress].
 type Unit string
 

@@ -51,9 +51,6 @@ var _ origin.Origin = (*Origin)(nil)
 
 // New returns an Origin. It connects to nothing.
 func New(o Options) *Origin {
-	if o.Progress == nil {
-		o.Progress = func(origin.Unit, int64, int64) {}
-	}
 	return &Origin{o}
 }
 
@@ -80,7 +77,7 @@ func (o *Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (o
 	}
 	defer in.Close()
 	l := &library{where: ref.Source, progress: o.options.Progress}
-	if l.spool, l.size, l.sum, err = Copy(in, size, limit, o.options.Spool, func(done int64) { o.options.Progress(origin.Bytes, done, max(size, 0)) }); err != nil {
+	if l.spool, l.size, l.sum, err = Copy(in, size, limit, o.options.Spool, func(done int64) { o.options.Progress.Report(origin.Bytes, done, max(size, 0)) }); err != nil {
 		return nil, fmt.Errorf("%s: %w", ref.Source, httpfetch.Plain(err))
 	}
 	return l, nil
@@ -298,7 +295,7 @@ func Describe(ctx context.Context, skills []origin.Skill, read map[string]origin
 
 // Fetch sends the files of the skills.
 func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Sink) error {
-	l.progress(origin.Bytes, l.size, l.size)
+	l.progress.Report(origin.Bytes, l.size, l.size)
 	if err := Send(ctx, l.spool, l.size, skills, to); err != nil {
 		return l.failed(err)
 	}

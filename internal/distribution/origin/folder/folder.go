@@ -185,9 +185,7 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if l.progress != nil {
-			l.progress(origin.Files, int64(i), int64(len(l.entries)))
-		}
+		l.progress.Report(origin.Files, int64(i), int64(len(l.entries)))
 		if e.Type != origin.Regular && e.Type != origin.Exec {
 			continue
 		}

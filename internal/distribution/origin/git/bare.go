@@ -95,7 +95,7 @@ func (b *bare) fetch(ctx context.Context, config []string, stdin io.Reader, args
 			if n > maxReceived {
 				return fmt.Errorf("the server sends more than %d GiB: name a folder of the repository, or an archive", maxReceived>>30)
 			}
-			b.git.opts.Progress(origin.Bytes, n, 0)
+			b.git.opts.Progress.Report(origin.Bytes, n, 0)
 			return nil
 		},
 	})

@@ -70,9 +70,6 @@ func New(o Options) *Origin {
 	if g.opts.Warn == nil {
 		g.opts.Warn = func(string) {}
 	}
-	if g.opts.Progress == nil {
-		g.opts.Progress = func(origin.Unit, int64, int64) {}
-	}
 	g.start = sync.OnceValues(g.look)
 	return g
 }

@@ -203,7 +203,7 @@ func (l *library) fetch(ctx context.Context, e entry, to origin.Sink) error {
 			}
 			sending.Lock()
 			defer sending.Unlock()
-			l.opts.Progress(origin.Bytes, l.arrive(len(data)), 0)
+			l.opts.Progress.Report(origin.Bytes, l.arrive(len(data)), 0)
 			if ctx.Err() == nil && to.File(e.Path, origin.File{Path: f.path, Size: int64(len(data))}, bytes.NewReader(data)) != nil {
 				stop(errRefused)
 			}

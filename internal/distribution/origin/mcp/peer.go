@@ -50,9 +50,6 @@ var _ origin.Origin = (*Origin)(nil)
 
 // New returns an Origin. It connects to nothing.
 func New(o Options) *Origin {
-	if o.Progress == nil {
-		o.Progress = func(origin.Unit, int64, int64) {}
-	}
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}

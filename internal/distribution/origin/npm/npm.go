@@ -47,9 +47,6 @@ var _ origin.Origin = (*Origin)(nil)
 
 // New returns an Origin. It connects to nothing.
 func New(o Options) *Origin {
-	if o.Progress == nil {
-		o.Progress = func(origin.Unit, int64, int64) {}
-	}
 	return &Origin{o}
 }
 
@@ -238,7 +235,7 @@ func (p *Origin) open(ctx context.Context, ref origin.Ref, where place, m metada
 	integrity := strings.TrimPrefix(at.ID, "npm:")
 	sum := hashes[algorithm(integrity)]()
 	l := &library{where: ref.Source, at: at, progress: p.o.Progress}
-	if l.spool, l.size, _, err = archive.Copy(io.TeeReader(resp.Body, sum), resp.ContentLength, archive.MaxRemote, p.o.Spool, func(done int64) { p.o.Progress(origin.Bytes, done, max(resp.ContentLength, 0)) }); err != nil {
+	if l.spool, l.size, _, err = archive.Copy(io.TeeReader(resp.Body, sum), resp.ContentLength, archive.MaxRemote, p.o.Spool, func(done int64) { p.o.Progress.Report(origin.Bytes, done, max(resp.ContentLength, 0)) }); err != nil {
 		return nil, httpfetch.Plain(err)
 	}
 	if got := algorithm(integrity) + "-" + base64.StdEncoding.EncodeToString(sum.Sum(nil)); got != integrity {
@@ -298,7 +295,7 @@ func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
 
 // Fetch sends the files of the skills.
 func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Sink) error {
-	l.progress(origin.Bytes, l.size, l.size)
+	l.progress.Report(origin.Bytes, l.size, l.size)
 	if err := archive.Send(ctx, l.spool, l.size, skills, to); err != nil {
 		return fmt.Errorf("%s: %w", l.where, err)
 	}

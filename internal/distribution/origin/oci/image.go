@@ -72,7 +72,7 @@ func (m *image) fetch(ctx context.Context) error {
 		what, to := fmt.Sprintf("layer %d of %d", i+1, len(layers)), io.NewOffsetWriter(spool, start)
 		start += d.Size
 		group.Go(func() error {
-			err := m.repo.Fetch(ctx, d, what, to, func(n int64) { m.origin.options.Progress(origin.Bytes, done.Add(n), total) })
+			err := m.repo.Fetch(ctx, d, what, to, func(n int64) { m.origin.options.Progress.Report(origin.Bytes, done.Add(n), total) })
 			if err != nil {
 				return err
 			}

@@ -37,9 +37,6 @@ type Origin struct {
 
 // New returns an origin.
 func New(o Options) *Origin {
-	if o.Progress == nil {
-		o.Progress = func(origin.Unit, int64, int64) {}
-	}
 	return &Origin{options: o, registries: registry.New(o.Options)}
 }
 

@@ -43,9 +43,6 @@ var _ origin.Origin = (*Origin)(nil)
 
 // New returns an Origin. It connects to nothing.
 func New(o Options) *Origin {
-	if o.Progress == nil {
-		o.Progress = func(origin.Unit, int64, int64) {}
-	}
 	return &Origin{o}
 }
 
@@ -169,7 +166,7 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		l.options.Progress(origin.Skills, int64(i), int64(len(skills)))
+		l.options.Progress.Report(origin.Skills, int64(i), int64(len(skills)))
 		at, ok := l.index.named[s.Path]
 		switch {
 		case s.Fault != nil:
