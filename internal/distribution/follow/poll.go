@@ -414,7 +414,7 @@ func (f *Follower) failed(ctx context.Context, err error, id string) (Outcome, e
 	if was.Refused != refusal || was.RefusedRelease != digest {
 		f.update(func(s *Status) { s.RefusedEach[refusal]++ })
 		e := Event{Action: ActionRefuse, Release: digest, Before: f.served.Digest, Refusal: refusal, Reason: err.Error()}
-		if low := (*release.TooLow)(nil); errors.As(err, &low) {
+		if low, ok := errors.AsType[*release.TooLow](err); ok {
 			e.Version, e.Signer = low.Release.Version, low.Release.Signer
 		}
 		f.event(e)
@@ -423,7 +423,7 @@ func (f *Follower) failed(ctx context.Context, err error, id string) (Outcome, e
 }
 
 func refusalOf(err error) pull.Reason {
-	if low := (*release.TooLow)(nil); errors.As(err, &low) {
+	if _, ok := errors.AsType[*release.TooLow](err); ok {
 		return pull.Version
 	}
 	return pull.ReasonOf(err)

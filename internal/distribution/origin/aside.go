@@ -51,7 +51,7 @@ func AsideOf(entries []Node, skills []Skill, addresses map[string]string) Aside 
 		if e.Type == Submodule {
 			subs = append(subs, e.Path)
 		}
-		for at := range foldersOf(e.Path) {
+		for at := range FoldersOf(e.Path) {
 			folders[at] = true
 		}
 		folders[e.Path] = true

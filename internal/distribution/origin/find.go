@@ -70,7 +70,7 @@ func FindAt(at string, entries []Node, sub string) []Skill {
 		return nil
 	}
 	for _, e := range entries {
-		for path := range foldersOf(e.Path) {
+		for path := range FoldersOf(e.Path) {
 			if f := found[path]; f != nil {
 				f.take(e)
 			}
@@ -84,7 +84,7 @@ func FindAt(at string, entries []Node, sub string) []Skill {
 		if !linked {
 			break
 		}
-		for path := range foldersOf(e.Path) {
+		for path := range FoldersOf(e.Path) {
 			if f := found[path]; f != nil && f.linked {
 				f.note(e)
 			}
@@ -158,8 +158,8 @@ func mainFiles(e Node, sub string, yield func(folder, name string, isFile bool))
 // any length.
 const maxSearched = 16 << 10
 
-// foldersOf yields "." and each folder above a path.
-func foldersOf(path string) iter.Seq[string] {
+// FoldersOf yields "." and each folder above a path.
+func FoldersOf(path string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if !yield(".") {
 			return
@@ -424,7 +424,7 @@ func (s Selection) Holds(path string) bool {
 // a file of the skills around it. Dot-entries belong to no skill.
 func (s Selection) Holders(path string) iter.Seq2[string, string] {
 	return func(yield func(skill, file string) bool) {
-		for folder := range foldersOf(path) {
+		for folder := range FoldersOf(path) {
 			copies, has := s[folder]
 			if !has {
 				continue

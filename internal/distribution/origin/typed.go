@@ -18,7 +18,7 @@ import (
 // PATH@REFERENCE if PATH is in a repository on this machine.
 func ParseTyped(text, dir, home string) (Ref, error) {
 	r, err := Parse(text, dir, home)
-	if bad := (*RefError)(nil); errors.As(err, &bad) && dir != "" && filepath.IsLocal(text) && exists(filepath.Join(dir, text)) {
+	if bad, ok := errors.AsType[*RefError](err); ok && dir != "" && filepath.IsLocal(text) && exists(filepath.Join(dir, text)) {
 		return r, refuse("write ./"+display.Echo(filepath.ToSlash(text))+" for the one in this folder", "%s", bad.Message)
 	}
 	if err == nil && r.Kind == Folder {

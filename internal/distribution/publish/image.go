@@ -24,20 +24,9 @@ const (
 	packsKey   = "io.github.knack-dev.packs" // of a release: the number of packs
 )
 
-// image is a manifest in the form that is written.
-type image struct {
-	SchemaVersion int                   `json:"schemaVersion"`
-	MediaType     string                `json:"mediaType"`
-	ArtifactType  string                `json:"artifactType,omitempty"`
-	Config        registry.Descriptor   `json:"config"`
-	Layers        []registry.Descriptor `json:"layers"`
-	Subject       *registry.Descriptor  `json:"subject,omitempty"`
-	Annotations   map[string]string     `json:"annotations,omitempty"`
-}
-
 // imageOf returns the manifest of an image. Equal images have equal bytes, since encoding/json
 // sorts maps.
-func imageOf(m image) (artifact, error) {
+func imageOf(m registry.Manifest) (artifact, error) {
 	m.SchemaVersion, m.MediaType = 2, registry.ImageType
 	if m.Subject != nil {
 		m.Subject = &registry.Descriptor{MediaType: m.Subject.MediaType, Digest: m.Subject.Digest, Size: m.Subject.Size}

@@ -231,7 +231,7 @@ func (p *Publisher) sign(ctx context.Context, to *registry.Repository, subject r
 	}
 	layer, config := small(trust.Bundle, "the signature", bundle), small(registry.EmptyType, "the signature", []byte("{}"))
 	annotations := map[string]string{"dev.sigstore.bundle.content": "dsse-envelope", "dev.sigstore.bundle.predicateType": trust.PredicateType}
-	a, err := imageOf(image{ArtifactType: trust.Bundle, Config: config.Descriptor, Layers: []registry.Descriptor{layer.Descriptor}, Subject: &subject, Annotations: annotations})
+	a, err := imageOf(registry.Manifest{ArtifactType: trust.Bundle, Config: &config.Descriptor, Layers: []registry.Descriptor{layer.Descriptor}, Subject: &subject, Annotations: annotations})
 	if err != nil {
 		return false, err
 	}

@@ -166,7 +166,7 @@ func outermost(folders map[string]int, at string) string {
 // pushRelease sends the layers of a release.
 func (p *Publisher) pushRelease(ctx context.Context, layers []pack, packs int, to Target, r *Result) error {
 	c := config{Created: p.Created, Architecture: "amd64", OS: "linux", RootFS: rootFS{Type: "layers"}}
-	m := image{Annotations: map[string]string{registry.ReleaseKey: "1", packsKey: strconv.Itoa(packs)}}
+	m := registry.Manifest{Annotations: map[string]string{registry.ReleaseKey: "1", packsKey: strconv.Itoa(packs)}}
 	p.describe(m.Annotations, to.Tags)
 	var blobs []blob
 	for i, l := range layers {
@@ -180,7 +180,7 @@ func (p *Publisher) pushRelease(ctx context.Context, layers []pack, packs int, t
 		return err
 	}
 	conf := small(configType, "the configuration", data)
-	m.Config = conf.Descriptor
+	m.Config = &conf.Descriptor
 	a, err := imageOf(m)
 	if err != nil {
 		return err

@@ -54,7 +54,7 @@ func (p *Publisher) single(ctx context.Context, c *contents, s Skill, to Target,
 		}
 	}
 	l = layers[0]
-	m := image{ArtifactType: skillType, Annotations: map[string]string{registry.TitleKey: name, registry.SkillNameKey: name}}
+	m := registry.Manifest{ArtifactType: skillType, Annotations: map[string]string{registry.TitleKey: name, registry.SkillNameKey: name}}
 	if s.Description != "" {
 		m.Annotations[registry.DescriptionKey] = s.Description
 	}
@@ -70,7 +70,7 @@ func (p *Publisher) single(ctx context.Context, c *contents, s Skill, to Target,
 	}
 	conf := small(skillConfigType, "the configuration", data)
 	d := registry.Descriptor{MediaType: skillLayerType, Digest: l.digest, Size: l.size, Annotations: map[string]string{registry.TitleKey: name + ".tar.gz"}}
-	m.Config, m.Layers = conf.Descriptor, []registry.Descriptor{d}
+	m.Config, m.Layers = &conf.Descriptor, []registry.Descriptor{d}
 	a, err := imageOf(m)
 	if err != nil {
 		return err

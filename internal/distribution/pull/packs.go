@@ -5,10 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"iter"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -148,7 +146,7 @@ func merge(layers []store.Layer, source string) ([]store.Member, error) {
 		}
 	}
 	for _, m := range all {
-		for path := range above(m.Path) {
+		for path := range origin.FoldersOf(m.Path) {
 			if i, ok := from[path]; ok && i != from[m.Path] {
 				return nil, noLibrary{fmt.Errorf("the skill %s of %s lies within %s, in another layer: ask the publisher to publish it again", display.Quote(m.Path), source, display.Quote(path))}
 			}
@@ -156,18 +154,4 @@ func merge(layers []store.Layer, source string) ([]store.Member, error) {
 	}
 	slices.SortFunc(all, func(a, b store.Member) int { return cmp.Compare(a.Path, b.Path) })
 	return all, nil
-}
-
-// above yields the folders above a path.
-func above(path string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for at := strings.LastIndexByte(path, '/'); at >= 0; at = strings.LastIndexByte(path, '/') {
-			if path = path[:at]; !yield(path) {
-				return
-			}
-		}
-		if path != "." {
-			yield(".")
-		}
-	}
 }

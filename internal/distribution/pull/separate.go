@@ -124,7 +124,7 @@ func (f *separately) one(ctx context.Context, s origin.Skill) (store.Skill, erro
 	f.reopened = append(f.reopened, again)
 	if err == nil {
 		f.lib, f.inVain = again, 0
-	} else if out := (*origin.Outage)(nil); errors.As(err, &out) {
+	} else if out, ok := errors.AsType[*origin.Outage](err); ok {
 		f.outage = cmp.Or(f.outage, err)
 		err = out.Err
 	}

@@ -86,7 +86,7 @@ func (b *blob) attempt(ctx context.Context) error {
 		header.Set("Range", fmt.Sprintf("bytes=%d-", b.have))
 	}
 	resp, err := b.repo.request(ctx, http.MethodGet, "blobs/"+b.want.Digest, b.what, header)
-	if status := (*StatusError)(nil); errors.As(err, &status) && status.Code == http.StatusRequestedRangeNotSatisfiable {
+	if status, ok := errors.AsType[*StatusError](err); ok && status.Code == http.StatusRequestedRangeNotSatisfiable {
 		return b.anew("%s has %d bytes of %s of %s, and not the %d that its manifest says: tell the registry's operator, or publish it again", b.repo.registry.host, b.have, b.what, b.repo.path, b.want.Size)
 	}
 	if err != nil {

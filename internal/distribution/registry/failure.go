@@ -51,8 +51,7 @@ func (c *Client) try(ctx context.Context, f func() (further bool, err error)) er
 		if further {
 			n = 0
 		}
-		var network net.Error
-		if errors.As(err, &network) && network.Timeout() {
+		if network, ok := errors.AsType[net.Error](err); ok && network.Timeout() {
 			n += 2 // a timeout has already taken half a minute
 		}
 		var again *temporary

@@ -39,12 +39,12 @@ type Descriptor struct {
 type Manifest struct {
 	SchemaVersion int               `json:"schemaVersion"`
 	MediaType     string            `json:"mediaType"` // or the Content-Type of the answer
-	ArtifactType  string            `json:"artifactType"`
-	Config        *Descriptor       `json:"config"`
-	Layers        []Descriptor      `json:"layers"`
-	Manifests     []Descriptor      `json:"manifests"`
-	Subject       *Descriptor       `json:"subject"`
-	Annotations   map[string]string `json:"annotations"`
+	ArtifactType  string            `json:"artifactType,omitempty"`
+	Config        *Descriptor       `json:"config,omitempty"`
+	Layers        []Descriptor      `json:"layers,omitempty"`
+	Manifests     []Descriptor      `json:"manifests,omitempty"`
+	Subject       *Descriptor       `json:"subject,omitempty"`
+	Annotations   map[string]string `json:"annotations,omitempty"`
 
 	Digest string `json:"-"` // of its bytes
 	Data   []byte `json:"-"` // its bytes

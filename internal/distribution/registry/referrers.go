@@ -133,11 +133,7 @@ func (r *Repository) Refer(ctx context.Context, subject string, m Descriptor, da
 	if err != nil || has(found, m.Digest) {
 		return err
 	}
-	index, err := json.Marshal(struct {
-		SchemaVersion int          `json:"schemaVersion"`
-		MediaType     string       `json:"mediaType"`
-		Manifests     []Descriptor `json:"manifests"`
-	}{2, IndexType, append(found, m)})
+	index, err := json.Marshal(Manifest{SchemaVersion: 2, MediaType: IndexType, Manifests: append(found, m)})
 	if err != nil {
 		return err
 	}

@@ -246,8 +246,7 @@ func (r *Repository) Resolve(ctx context.Context, tag string) (digest string, er
 		digest = resp.Header.Get("Docker-Content-Digest")
 		return false, nil
 	})
-	var status *StatusError
-	if errors.As(err, &status) && status.Code == http.StatusMethodNotAllowed {
+	if status, ok := errors.AsType[*StatusError](err); ok && status.Code == http.StatusMethodNotAllowed {
 		err, digest = nil, ""
 	}
 	if err != nil {

@@ -170,7 +170,7 @@ func (s *Store) fault(err error) error {
 	if err == nil || errors.Is(err, edit.ErrExists) {
 		return err
 	}
-	if f := (*Fault)(nil); errors.As(err, &f) {
+	if _, ok := errors.AsType[*Fault](err); ok {
 		return err
 	}
 	dir := s.named
@@ -197,7 +197,7 @@ func (f *Fault) Error() string {
 		elsewhere = fmt.Sprintf(", or set %s to another folder", f.Setting)
 	}
 	reason := f.Err // without its path, since the text names Dir
-	if p := (*fs.PathError)(nil); errors.As(f.Err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](f.Err); ok {
 		reason = p.Err
 	}
 	switch {

@@ -5,8 +5,6 @@ package oci
 
 import (
 	"context"
-	"errors"
-	"net/http"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
@@ -110,7 +108,7 @@ func (o *Origin) Open(ctx context.Context, ref origin.Ref, at origin.Revision) (
 
 // notFound marks the error about a tag or a manifest that the registry does not have.
 func notFound(err error) error {
-	if status := (*registry.StatusError)(nil); errors.As(err, &status) && status.Code == http.StatusNotFound {
+	if registry.IsAbsent(err) {
 		return origin.Mark(origin.ErrGone, err)
 	}
 	return err

@@ -129,10 +129,10 @@ func notRelease(format string, args ...any) error {
 
 // holds reports whether an entry is in one of these skills.
 func holds(skills origin.Selection, at string) bool {
-	for folder := at; folder != "."; folder = path.Dir(folder) {
+	for folder := range origin.FoldersOf(at) {
 		if skills.Has(folder) {
 			return true
 		}
 	}
-	return skills.Has(".")
+	return false
 }

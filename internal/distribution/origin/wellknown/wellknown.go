@@ -140,7 +140,7 @@ func (l *library) Separate() {}
 
 // outage returns the error of a request as an [origin.Outage], unless the site lacks the file.
 func outage(err error) error {
-	if status := (*httpfetch.StatusError)(nil); errors.As(err, &status) && (status.Status == http.StatusNotFound || status.Status == http.StatusGone) {
+	if status, ok := errors.AsType[*httpfetch.StatusError](err); ok && (status.Status == http.StatusNotFound || status.Status == http.StatusGone) {
 		return err
 	}
 	return &origin.Outage{Err: err}

@@ -52,7 +52,7 @@ func helper(path string, env []string, limit time.Duration) func(ctx context.Con
 		if err != nil && context.Cause(ctx) == errLate {
 			return nil, errLate
 		}
-		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = fmt.Errorf("it ended with %s", exit.ProcessState)
 		}
 		return out.kept.Bytes(), err
