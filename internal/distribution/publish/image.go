@@ -35,8 +35,8 @@ func imageOf(m registry.Manifest) (artifact, error) {
 	return manifestOf(registry.ImageType, data), err
 }
 
-// config is the configuration of an image. Its platform is a common platform, since tools expect a
-// platform. The files of skills suit all platforms.
+// config is the configuration of an image. It names a common platform, since tools expect one. The
+// files of skills suit all platforms.
 type config struct {
 	Created      string   `json:"created,omitempty"`
 	Architecture string   `json:"architecture"`

@@ -72,7 +72,7 @@ type Result struct {
 	Digest    string // of the manifest
 	Tags      []string
 	Replaced  map[string]string // maps a full version tag to its former digest, if different
-	Unchanged bool              // all of it existed under these tags, and nothing was sent
+	Unchanged bool              // the registry already had all of it under these tags
 	Signed    bool
 	Skills    []Skill // by path; empty for a copy
 	Left      int     // number of unpublished entries whose names begin with a dot

@@ -36,9 +36,9 @@ const (
 	packSize = 1 << 20
 )
 
-// Library publishes a folder of skills as a release, or its only skill as an artifact. lock, which
-// may be nil, has the origins of its skills by their folders in the library. The warning, if not
-// "", is about names that several skills have.
+// Library publishes a folder of skills as a release, or its only skill as an artifact. lock has
+// entries for skills that were installed into the library, by their folders; it may be nil. The
+// warning, if not "", is about names that several skills have.
 func (p *Publisher) Library(ctx context.Context, lib origin.Library, lock map[string]lockfile.Skill, to Target) (r *Result, warning string, err error) {
 	c, err := p.read(ctx, lib)
 	if err != nil {
@@ -53,8 +53,8 @@ func (p *Publisher) Library(ctx context.Context, lib origin.Library, lock map[st
 	return r, c.twice(), p.release(ctx, c, lock, to, r)
 }
 
-// Each publishes each skill of a library as an artifact in its own repository, which at returns
-// for the skill's name. near is a repository that may already have the blobs.
+// Each publishes each skill of a library as an artifact in a repository of its own. at returns that
+// repository for the name of the skill. near is a repository that may already have the blobs.
 func (p *Publisher) Each(ctx context.Context, lib origin.Library, at func(name string) (Target, error), near *registry.Repository) (all []*Result, err error) {
 	c, err := p.read(ctx, lib)
 	if err != nil {
@@ -189,7 +189,8 @@ func (p *Publisher) pushRelease(ctx context.Context, layers []pack, packs int, t
 	return p.push(ctx, to, a, nil, r)
 }
 
-// describe adds the annotations of all kinds: the version, if a tag is one, and the time.
+// describe adds the annotations that all artifacts may have: the version, if a tag is one, and the
+// time.
 func (p *Publisher) describe(annotations map[string]string, tags []string) {
 	for _, tag := range tags {
 		if _, ok := semver.Parse(tag); ok {

@@ -17,8 +17,8 @@ const (
 	skillLayerType  = "application/vnd.agentskills.skill.content.v1.tar+gzip"
 )
 
-// nameOf returns the name of a skill: the frontmatter's if it is valid, else the folder's, or
-// else the repository's.
+// nameOf returns the name in a skill's frontmatter if it is valid, or else the name of its folder.
+// A skill that is the whole library gets the name of the repository.
 func nameOf(s Skill, repository string) string {
 	switch {
 	case skill.ValidName(s.Name):

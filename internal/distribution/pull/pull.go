@@ -39,8 +39,8 @@ type Puller struct {
 // Report is the progress of a pull.
 type Report struct {
 	Source string // with its reference
-	// Layers counts the layers with skills, and Done the layers that the store has now; 0 of 0 if
-	// the source has no such layers. Fetched counts the layers that were missing before.
+	// Layers counts the layers with skills, and Done the layers that the store has now. Both are 0
+	// if the source has no such layers. Fetched counts the layers that were missing before.
 	Layers, Done, Fetched int
 	// Bytes counts received packed bytes, and Total the bytes to fetch.
 	Bytes, Total int64

@@ -23,10 +23,10 @@ const hub = "docker.io"
 
 var hubs = map[string]bool{hub: true, "index.docker.io": true, "registry-1.docker.io": true}
 
-// Normal returns the normal form of a source, with its folder, tag or digest. A host is in lower
-// case without a final dot, a port has no leading zeros and is left out if it is the default, and
-// a path encodes only the characters that need it. Docker Hub is docker.io, and its repositories
-// without an owner are below library. A path of this machine stays unchanged.
+// Normal returns the normal form of a source, with its folder, tag or digest. In this form, a host
+// is in lower case and has no final dot. A port has no leading zeros, and a default port is left
+// out. A path encodes only the characters that need it. Docker Hub is docker.io, and its
+// repositories without an owner are below library. A path of this machine stays unchanged.
 func Normal(source string) string {
 	prefix, rest := "", source
 	if len(rest) > 4 && strings.EqualFold(rest[:4], "mcp:") {

@@ -116,7 +116,7 @@ func (r *Repository) broke(ctx context.Context, what string, err error) error {
 	return &temporary{fmt.Errorf("%s broke off while it sent %s of %s (%w): try again later", r.registry.host, what, r.path, err)}
 }
 
-// lasts reports whether a failure would repeat in a second: an unknown host, a refused
+// lasts reports whether a failure would still exist a second later: an unknown host, a refused
 // connection, an invalid certificate, or a refused address.
 func lasts(err error) bool {
 	var (
@@ -192,7 +192,7 @@ func (r *Repository) signIn(ctx context.Context, e *signInError) error {
 	return &StatusError{Code: e.code, message: r.denied(ctx, status)}
 }
 
-// retryAfter returns the wait that the registry asks for, or 0. A date is compared with the date of
+// retryAfter returns the wait that the registry requests, or 0. A date is compared with the date of
 // the answer.
 func retryAfter(resp *http.Response) time.Duration {
 	now, err := http.ParseTime(resp.Header.Get("Date"))

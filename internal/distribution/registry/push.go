@@ -146,7 +146,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// location returns the upload address that the registry asks for. It must be at the registry:
+// location returns the address to which the registry directs an upload. It must be at the registry:
 // another host would get the credentials.
 func (r *Repository) location(resp *http.Response) (*url.URL, error) {
 	to, err := resp.Location()

@@ -26,7 +26,7 @@ const (
 
 // Options configure a [Client]. Fetcher, Wait and Read are required.
 type Options struct {
-	// Fetcher connects to the registries. It waits when a registry asks it to.
+	// Fetcher connects to the registries. It waits for as long as a registry requests.
 	Fetcher *httpfetch.Fetcher
 	// Wait waits between two attempts. Its error is the context's.
 	Wait func(ctx context.Context, d time.Duration) error

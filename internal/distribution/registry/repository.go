@@ -40,7 +40,7 @@ type registry struct {
 type Repository struct {
 	registry *registry
 	path     string
-	writes   bool // requests ask for push access
+	writes   bool // requests need push access
 }
 
 // Writable returns the repository with write access. Its reads and writes use one sign-in with
@@ -185,8 +185,8 @@ func (r *Repository) name() string {
 	return r.path
 }
 
-// send sends a request and returns its answer with any status. If the registry refuses the
-// earlier credentials and other ones exist now, it repeats the request once.
+// send sends a request and returns its answer with any status. If the registry refuses the earlier
+// credentials and the user has other ones now, it repeats the request once.
 func (r *Repository) send(ctx context.Context, c call) (*http.Response, error) {
 	if reg := r.registry; reg.unreached != nil {
 		return nil, fmt.Errorf("%s cannot be reached: %w", reg.host, reg.unreached)

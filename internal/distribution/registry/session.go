@@ -20,7 +20,7 @@ type session struct {
 	found login.Credentials
 }
 
-// newSession returns a session that looks for credentials when the registry asks for them.
+// newSession returns a session that looks for credentials when the registry requires them.
 func (r *registry) newSession() *session {
 	return &session{client: r.client, find: func(ctx context.Context) (login.Credentials, error) { return r.all.login.Find(ctx, r.address()) }}
 }

@@ -34,10 +34,10 @@ type realmError struct{ err error }
 func (e *realmError) Error() string { return e.err.Error() }
 func (e *realmError) Unwrap() error { return e.err }
 
-// authorizations has the authorization headers of requests, and the running sign-ins.
+// authorizations has the tokens of a session, and the running requests for further tokens.
 type authorizations struct {
 	mu    sync.Mutex
-	basic string                    // the header for all scopes, after the registry asked for it
+	basic string                    // the header for all scopes, after the registry required it
 	given map[string]*authorization // by the requested scopes
 	asked map[string]*asking        // by the requested and the challenge's scopes
 }
@@ -62,7 +62,7 @@ type challenge struct {
 	realm, service, scope string
 }
 
-// do sends an authorized request. If the registry asks for a sign-in, it signs in and repeats the
+// do sends an authorized request. If the registry requires a sign-in, it signs in and repeats the
 // request once.
 //
 // Credentials go only to the registry and its sign-in: [httpfetch.Client] removes them from a

@@ -42,7 +42,7 @@ func broken(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, skill.ErrNotRegular) || errors.Is(err, skill.ErrOutside) || errors.Is(err, skill.ErrNotFolder)
 }
 
-// files returns the files of the skill. They have matched its digest at least once.
+// files returns the files of the skill, after they have matched the skill's digest at least once.
 func (f *folder) files(op, name string) ([]lockfile.File, error) {
 	files, err := f.source.manuals.files(f.digest, f.source.o.Store)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -44,7 +44,7 @@ type layer struct {
 	bytes   *io.SectionReader
 	packing packing
 	title   string
-	folder  bool // its publisher marks it for unpacking
+	folder  bool // its publisher marked it for unpacking
 }
 
 // fetch fetches the layers, several of them concurrently.
