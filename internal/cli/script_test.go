@@ -80,21 +80,20 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// run implements the script command run COMMAND…, which runs a command. The command must succeed
-// or, after "!", fail. Its standard input is empty. A script that needs an input, or the path of
-// knack, uses exec or $BIN/knack.
+// run implements the script command run [<FILE] COMMAND…, which runs a command. The command must
+// succeed or, after "!", fail. Its standard input is the file, or empty.
 func run(ts *testscript.TestScript, neg bool, args []string) {
 	if got := status(ts, args); (got != 0) != neg {
 		ts.Fatalf("unexpected exit status %d", got)
 	}
 }
 
-// exits implements the script command exits N COMMAND…, which runs a command and checks that the
-// exit status is N.
+// exits implements the script command exits N [<FILE] COMMAND…, which runs a command and checks
+// that the exit status is N.
 func exits(ts *testscript.TestScript, neg bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	if err != nil || neg || len(args) < 2 {
-		ts.Fatalf("usage: exits STATUS COMMAND…")
+		ts.Fatalf("usage: exits STATUS [<FILE] COMMAND…")
 	}
 	if got := status(ts, args[1:]); got != want {
 		ts.Fatalf("exit status %d, want %d", got, want)
@@ -105,12 +104,21 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 // test unless it has to run as another user, which saves a thousand processes. If COLUMNS is set,
 // knack always runs inside the test, with a terminal of that width.
 func status(ts *testscript.TestScript, args []string) int {
+	input, given := strings.CutPrefix(args[0], "<")
+	text := ""
+	if given {
+		text, args = ts.ReadFile(input), args[1:]
+	}
 	columns, _ := strconv.Atoi(ts.Getenv("COLUMNS"))
-	if args[0] == "knack" && (columns > 0 || !testwait.SecondLane() && ts.Getenv("KNACK_TEST_NOBODY") == "") {
-		env := console.Env{Stdin: strings.NewReader(""), Stdout: ts.Stdout(), Stderr: ts.Stderr(),
+	itself := args[0] == "knack" || args[0] == filepath.Join(ts.Getenv("BIN"), "knack")
+	if itself && (columns > 0 || !testwait.SecondLane() && ts.Getenv("KNACK_TEST_NOBODY") == "") {
+		env := console.Env{Stdin: strings.NewReader(text), Stdout: ts.Stdout(), Stderr: ts.Stderr(),
 			Getenv: ts.Getenv, Dir: ts.MkAbs("."), Home: ts.Getenv("HOME"),
 			Width: columns, StdoutTerminal: columns > 0, StderrTerminal: columns > 0}
 		return cli.Main(context.Background(), env, args[1:])
+	}
+	if given {
+		args = append([]string{"/bin/sh", "-c", `file=$1; shift; exec "$@" <"$file"`, "sh", ts.MkAbs(input)}, args...)
 	}
 	err := ts.Exec(args[0], args[1:]...)
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
