@@ -324,9 +324,12 @@ func (in *Installer) installedAt(ref origin.Ref, path string) string {
 // folder in which it is installed. Otherwise it returns nil. The step preserves the recorded
 // source, which the folder would replace. With --overwrite, the folder becomes the source.
 func (in *Installer) ownFolder(ref origin.Ref, path string) *Step {
+	if len(in.lock.Skills) == 0 || in.o.Overwrite {
+		return nil
+	}
 	key := in.installedAt(ref, path)
 	was, locked := in.lock.Skills[key]
-	if !locked || in.o.Overwrite || in.isOwn(key) {
+	if !locked || in.isOwn(key) {
 		return nil
 	}
 	return &Step{Name: was.Name, Key: key, Was: &was, Entry: was, Do: Leave, Problem: &Problem{Err: fmt.Errorf("it is installed there from %s", was.Source),
