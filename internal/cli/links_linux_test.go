@@ -28,7 +28,7 @@ func TestExchangedLinks(t *testing.T) {
 		t.Skip("it runs some hundred commands")
 	}
 	t.Parallel()
-	n := 50
+	n := 25
 	if more, err := strconv.Atoi(os.Getenv("KNACK_LINKS")); err == nil {
 		n = more
 	}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -84,7 +85,7 @@ func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // the reason for each other skill.
 func TestHostileUpstreams(t *testing.T) {
 	if testing.Short() {
-		t.Skip("reads a list of a hundred thousand skills")
+		t.Skip("follows ten servers")
 	}
 	t.Parallel()
 	sound := func() map[string]any { return entryOf("good", map[string]string{"SKILL.md": good}) }
@@ -127,6 +128,10 @@ func TestHostileUpstreams(t *testing.T) {
 			}
 			return []any{sound()}, ""
 		}}, false, ""},
+	}
+	if !testwait.SecondLane() { // the lists that take seconds to read
+		delete(cases, "million")
+		delete(cases, "large")
 	}
 	settings := "poll: 1s\nsources:\n"
 	for name, c := range cases {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/knack-dev/knack/internal/analysis/scan/internal/passage"
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -236,6 +237,7 @@ func TestArchiveScript(t *testing.T) {
 
 // TestArchiveBudget checks that all archives of a skill share one limit for unpacking.
 func TestArchiveBudget(t *testing.T) {
+	testwait.Slow(t)
 	var lines strings.Builder
 	for i := range 200_000 {
 		fmt.Fprintf(&lines, "%x\n", uint64(i)*0x9e3779b97f4a7c15)
@@ -253,6 +255,7 @@ func TestArchiveBudget(t *testing.T) {
 
 // TestArchiveBounds checks that no hostile archive takes more than a minute or 64 MiB.
 func TestArchiveBounds(t *testing.T) {
+	testwait.Slow(t)
 	var entries []string
 	for i := range 40_000 {
 		entries = append(entries, fmt.Sprint(i), "")

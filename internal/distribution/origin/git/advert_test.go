@@ -21,6 +21,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/httpfetch"
 	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // TestAdvertised checks that one request by knack returns the same refs as git. If that request
@@ -135,6 +136,9 @@ func TestRedirects(t *testing.T) {
 		"proxy":    "[http]\n\tproxy = PROXY\n",
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name != "requests" && name != "git" {
+				testwait.Slow(t)
+			}
 			proxied.Store(0)
 			named := base
 			if name == "instead" {

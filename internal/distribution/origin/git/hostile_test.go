@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/internal/distribution/origin"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // canary makes a program that creates a file if it runs. It returns the command, and a function
@@ -379,6 +380,7 @@ func TestPrograms(t *testing.T) {
 	if os.Getenv(straced) != "" {
 		t.Skip("is the one that is watched")
 	}
+	testwait.Slow(t)
 	strace, err := exec.LookPath("strace")
 	if err != nil {
 		t.Skip("strace is not installed")
