@@ -51,12 +51,8 @@ func document(t *testing.T, f *fixture) *contract {
 		Components struct{ Schemas json.RawMessage }
 	}
 	c := &contract{t: t, used: map[string]bool{}, problem: json.RawMessage(`{"$ref":"#/$defs/Problem"}`)}
-	if err := json.Unmarshal([]byte(text), &d); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(d.Paths, &c.paths); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(text), &d))
+	must(t, json.Unmarshal(d.Paths, &c.paths))
 	c.components = d.Components.Schemas
 	return c
 }
@@ -64,9 +60,7 @@ func document(t *testing.T, f *fixture) *contract {
 // pathOf returns the path in the document that matches an address.
 func (c *contract) pathOf(address string) string {
 	u, err := url.Parse(address)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	best := ""
 	for path := range c.paths {
 		re := regexp.MustCompile(`^` + regexp.MustCompile(`\\\{[a-z]+\\\}`).ReplaceAllString(regexp.QuoteMeta(path), `.+`) + `$`)
@@ -247,14 +241,10 @@ func TestDocumentBites(t *testing.T) {
 	for _, address := range []string{"/api/v1/skills", "/api/v1/skills/one/git", "/api/v1/problems", "/api/v1/problems/one/odd"} {
 		a := f.get(address)
 		var whole map[string]any
-		if err := json.Unmarshal([]byte(a.body), &whole); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(a.body), &whole))
 		try := func(what string, change map[string]any) {
 			data, err := json.Marshal(change)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			spoilt := a
 			spoilt.body = string(data)
 			if c.validates(address, spoilt) == nil {
@@ -345,20 +335,14 @@ func TestAPIPagesGoOn(t *testing.T) {
 			lay(t, f.dir, all)
 			for i := range 9 {
 				at := time.Now().Add(-time.Duration(1+i%3) * time.Hour)
-				if err := os.Chtimes(filepath.Join(f.dir, fmt.Sprintf("one/skill-%d/SKILL.md", i)), at, at); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.Chtimes(filepath.Join(f.dir, fmt.Sprintf("one/skill-%d/SKILL.md", i)), at, at))
 			}
 			refresh := func() {
-				if err := f.catalog.Refresh(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, f.catalog.Refresh(t.Context()))
 			}
 			refresh()
 			v, err := f.catalog.View(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for i := range 3 {
 				called(f.usage, v, "c", "skill", fmt.Appendf(nil, `{"name":"skill-%d"}`, 2*i))
 			}
@@ -372,9 +356,7 @@ func TestAPIPagesGoOn(t *testing.T) {
 			} else {
 				err = os.WriteFile(file, append([]byte(all["one/"+filepath.Base(filepath.Dir(file))+"/SKILL.md"]), strings.Repeat("y", 900)...), 0o644)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			refresh()
 			seen := map[string]int{}
 			for _, name := range names {
@@ -440,9 +422,7 @@ func TestIndexIsKept(t *testing.T) {
 	}
 	f := open(t, laid)
 	deny, err := access.ParsePattern("skill://one/s1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	some := catalog.WithFilter(t.Context(), access.NewPolicy(true, []access.Rule{{Deny: []access.Pattern{deny}}}).Filter(access.Subject{}))
 	get := func(ctx context.Context, held string) *httptest.ResponseRecorder {
 		w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", address, nil)
@@ -474,9 +454,7 @@ func TestIndexIsKept(t *testing.T) {
 		}
 	}
 	lay(t, f.dir, map[string]string{"one/more/SKILL.md": "---\nname: more\ndescription: One.\n---\n"})
-	if err := f.catalog.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.catalog.Refresh(t.Context()))
 	if now := holds("after a change", get(t.Context(), all), skills+1); now == all {
 		t.Error("another index has the same tag")
 	}
@@ -515,9 +493,7 @@ func TestDiscovery(t *testing.T) {
 	var index struct {
 		Skills []struct{ Name, Type, Description, URL, Digest string }
 	}
-	if err := json.Unmarshal([]byte(a.body), &index); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(a.body), &index))
 	var names []string
 	for _, s := range index.Skills {
 		names = append(names, s.Name+" "+s.Type)

@@ -38,9 +38,7 @@ func TestFields(t *testing.T) {
 	// With every field the index has the same skills as without.
 	var whole, all struct{ Skills []map[string]string }
 	for address, into := range map[string]any{"": &whole, "?fields=name,type,description,url,digest": &all} {
-		if err := json.Unmarshal([]byte(f.get("/.well-known/agent-skills/index.json"+address).body), into); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(f.get("/.well-known/agent-skills/index.json"+address).body), into))
 	}
 	if diff := cmp.Diff(whole, all); diff != "" || len(all.Skills) != 3 {
 		t.Errorf("-without +with\n%s", diff)
@@ -56,9 +54,7 @@ func TestAPIFilters(t *testing.T) {
 		"?sort=tokens": {"harbour", "anchor", "wrench", "Solo Skill"}, "?collection=none": {}, "?rule=name-folder&tag=plan": {},
 	} {
 		var page struct{ Skills []struct{ Name string } }
-		if err := json.Unmarshal([]byte(f.get("/api/v1/skills"+query).body), &page); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(f.get("/api/v1/skills"+query).body), &page))
 		var got []string
 		for _, s := range page.Skills {
 			got = append(got, s.Name)
@@ -75,9 +71,7 @@ func TestEverythingIsDescribed(t *testing.T) {
 		Paths      map[string]map[string]struct{ Parameters []map[string]any }
 		Components struct{ Schemas, Parameters map[string]map[string]any }
 	}
-	if err := json.Unmarshal([]byte(open(t, files).get("/api/v1/openapi.json").body), &doc); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(open(t, files).get("/api/v1/openapi.json").body), &doc))
 	described := func(schema map[string]any) bool {
 		if ref, ok := schema["$ref"].(string); ok && schema["description"] == nil {
 			name := ref[strings.LastIndexByte(ref, '/')+1:]
@@ -134,9 +128,7 @@ func TestEverythingIsDescribed(t *testing.T) {
 func TestClients(t *testing.T) {
 	testwait.Slow(t)
 	page, err := os.ReadFile("../../doc/api.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, page, _ = bytes.Cut(page, []byte("\n## Clients\n"))
 	code := map[string]string{}
 	for _, m := range regexp.MustCompile("(?s)```(sh|python|js)\n(.*?)```").FindAllSubmatch(page, -1) {

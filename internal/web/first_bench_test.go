@@ -27,23 +27,17 @@ func BenchmarkFirstPages(b *testing.B) {
 		b.Fatal(err)
 	}
 	pattern, err := access.ParsePattern("skill://one/*a*/**")
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	policy := access.NewPolicy(true, []access.Rule{{Deny: []access.Pattern{pattern}}})
 	changing := filepath.Join(f.dir, "one", "changing")
 	tools, err := tool.ParseSets(tool.DefaultSet)
-	if err != nil {
-		b.Fatal(err)
-	}
+	must(b, err)
 	used(f, f.view())
 	n := 0
 	change := func() {
 		n++
 		lay(b, changing, map[string]string{"SKILL.md": fmt.Sprintf("---\nname: changing\ndescription: The tide comes to the harbour %d times.\n---\n", n)})
-		if err := f.catalog.Refresh(b.Context()); err != nil {
-			b.Fatal(err)
-		}
+		must(b, f.catalog.Refresh(b.Context()))
 		listed(f.usage, f.view(), "one")
 	}
 	b.Cleanup(func() { _ = os.RemoveAll(changing) })
@@ -56,9 +50,7 @@ func BenchmarkFirstPages(b *testing.B) {
 				b.StopTimer()
 				c := catalog.New([]catalog.Source{folder(f.dir, "one")}, catalog.Options{})
 				site := web.New(web.Options{Catalog: c, Tools: tools})
-				if err := c.Refresh(b.Context()); err != nil {
-					b.Fatal(err)
-				}
+				must(b, c.Refresh(b.Context()))
 				b.StartTimer()
 				begun := time.Now()
 				ask(b, site, path)

@@ -41,17 +41,11 @@ func TestFiguresOfDoctor(t *testing.T) {
 	}
 	sources = append(sources, excluded(dir, "excluded"))
 	c := catalog.New(sources, catalog.Options{})
-	if err := c.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Refresh(t.Context()))
 	v, err := c.View(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want, err := doctor.Examine(t.Context(), v, doctor.Options{Judge: workspace.JudgeOf(ctl)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if s := (judgement.Statuses{Skills: 7, Available: 2, Shadowed: 1, Unlisted: 2, Skipped: 1, Held: 1}); want.Count.Statuses != s || want.Count.Notices == 0 {
 		t.Fatalf("%+v", want.Count)
 	}
@@ -60,9 +54,7 @@ func TestFiguresOfDoctor(t *testing.T) {
 		Count judgement.Count
 		Roots []doctor.RootStatus
 	}
-	if err := json.Unmarshal([]byte(answerOf(t.Context(), site, "/api/v1/problems").body), &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(answerOf(t.Context(), site, "/api/v1/problems").body), &got))
 	if diff := cmp.Diff(want.Count, got.Count); diff != "" {
 		t.Errorf("API: %s", diff)
 	}

@@ -23,6 +23,13 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"
 
 // files has two roots with served, shadowed, copied, skipped and unpublished skills, and a skill
@@ -60,12 +67,8 @@ func lay(t testing.TB, root string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		p := filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(p), 0o755))
+		must(t, os.WriteFile(p, []byte(text), 0o644))
 	}
 }
 
@@ -83,13 +86,9 @@ func open(t testing.TB, files map[string]string) *fixture {
 	f := &fixture{t: t, dir: t.TempDir(), usage: usage.New()}
 	lay(t, f.dir, files)
 	f.catalog = catalog.New([]catalog.Source{folder(f.dir, "one"), folder(f.dir, "two"), excluded(f.dir, "three")}, catalog.Options{})
-	if err := f.catalog.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.catalog.Refresh(t.Context()))
 	tools, err := tool.ParseSets(tool.DefaultSet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f.site = web.New(web.Options{Catalog: f.catalog, Tools: tools, Version: "1.2.3", Engage: builtin.New().Engage, Usage: f.usage})
 	server := httptest.NewServer(f.site)
 	t.Cleanup(server.Close)
@@ -146,9 +145,7 @@ func (f *fixture) judged() {
 func (f *fixture) view() catalog.View {
 	f.t.Helper()
 	v, err := f.catalog.View(context.Background())
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
 	return v
 }
 
@@ -165,22 +162,16 @@ func (f *fixture) get(path string, headers ...string) answered { return f.ask("G
 func (f *fixture) ask(method, path string, headers ...string) answered {
 	f.t.Helper()
 	req, err := http.NewRequestWithContext(context.Background(), method, f.url+path, nil)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
 	for _, h := range headers {
 		key, value, _ := strings.Cut(h, ": ")
 		req.Header.Set(key, value)
 	}
 	resp, err := http.DefaultTransport.RoundTrip(req)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
 	return answered{resp.StatusCode, resp.Header, string(body)}
 }
 
@@ -192,9 +183,7 @@ func (f *fixture) page(path string) *html.Node {
 		f.t.Fatalf("%s: %d %s\n%s", path, a.status, a.header.Get("Content-Type"), a.body)
 	}
 	doc, err := html.Parse(strings.NewReader(a.body))
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	must(f.t, err)
 	return doc
 }
 

@@ -36,13 +36,9 @@ func TestOrders(t *testing.T) {
 	for name, day := range map[string]int{"acme/harbour": 2, "acme/anchor": 9, "bolt/wrench": 5, "solo": 1} {
 		lay(t, f.dir, map[string]string{"one/" + name + "/SKILL.md": shelves["one/"+name+"/SKILL.md"] + "."})
 		at := time.Date(2026, 3, day, 12, 0, 0, 0, time.UTC)
-		if err := os.Chtimes(filepath.Join(f.dir, "one", name, "SKILL.md"), at, at); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chtimes(filepath.Join(f.dir, "one", name, "SKILL.md"), at, at))
 	}
-	if err := f.catalog.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.catalog.Refresh(t.Context()))
 	f.get("/api/v1/skills?q=asked") // the API waits for the index, a page does not
 	for range 3 {
 		readResource(f.usage, f.view(), "a", "skill://one/solo/SKILL.md")

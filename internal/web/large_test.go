@@ -18,12 +18,8 @@ func TestLargeFile(t *testing.T) {
 	f := open(t, files)
 	large := filepath.Join(f.dir, "one", "git", "large.bin")
 	for size, want := range map[int64]int{skill.MaxFile: 200, skill.MaxFile + 1: 413} {
-		if err := os.WriteFile(large, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Truncate(large, size); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(large, nil, 0o644))
+		must(t, os.Truncate(large, size))
 		for _, route := range []string{"/skills/", "/raw/", "/api/v1/files/"} {
 			path := route + "one/git/large.bin"
 			a := f.get(path)

@@ -292,9 +292,7 @@ func withToken(t *testing.T, f *fixture) (*web.Site, string) {
 	t.Helper()
 	token, line := access.NewToken()
 	tokens, err := access.ParseTokens(strings.NewReader(line))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return web.New(web.Options{Catalog: f.catalog, Verifier: tokens}), token
 }
 
@@ -349,9 +347,7 @@ func TestConnectWithTokens(t *testing.T) {
 	r.Header.Set("Authorization", "Bearer "+token)
 	site.ServeHTTP(w, r)
 	doc, err := html.Parse(w.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range all(doc, class("client")) {
 		half := text(all(all(c, class("pair"))[0], tag("div"))[0])
 		if !strings.Contains(half, "KNACK_TOKEN") && !strings.Contains(half, "YOUR-TOKEN") {

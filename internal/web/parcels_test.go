@@ -26,9 +26,7 @@ func discovered(t *testing.T, f *fixture) map[string]string {
 	var index struct {
 		Skills []struct{ Name, Type, URL, Digest string }
 	}
-	if err := json.Unmarshal([]byte(f.get("/.well-known/agent-skills/index.json").body), &index); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(f.get("/.well-known/agent-skills/index.json").body), &index))
 	archives := map[string]string{}
 	for _, s := range index.Skills {
 		if s.Type == "archive" {
@@ -48,9 +46,7 @@ func TestParcels(t *testing.T) {
 	var bodies []string
 	for range 2 {
 		f := open(t, laid)
-		if err := os.Chmod(filepath.Join(f.dir, "one/pdf/run.sh"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(filepath.Join(f.dir, "one/pdf/run.sh"), 0o755))
 		archives := discovered(t, f)
 		if len(archives) != 1 {
 			t.Fatal(archives)
@@ -106,9 +102,7 @@ func TestParcelRules(t *testing.T) {
 	f := open(t, map[string]string{"one/pdf/SKILL.md": "---\nname: pdf\ndescription: Reads.\n---\n", "one/pdf/a": "1"})
 	at := discovered(t, f)["pdf"]
 	deny, err := access.ParsePattern("skill://one/pdf")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	none := catalog.WithFilter(t.Context(), access.NewPolicy(true, []access.Rule{{Deny: []access.Pattern{deny}}}).Filter(access.Subject{}))
 	for address, want := range map[string]int{at: 404, "/.well-known/agent-skills/index.json": 200} {
 		w := httptest.NewRecorder()

@@ -29,9 +29,7 @@ func TestPublishers(t *testing.T) {
 	c := catalog.New([]catalog.Source{
 		root("a", &skill.Publisher{Title: "Acme Inc.", Owner: "the platform team", URL: "https://acme.example/?a=1&b=2"}), root("b", hostile), root("c", &skill.Publisher{Title: "Acme Inc."}),
 	}, catalog.Options{})
-	if err := c.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Refresh(t.Context()))
 	site := web.New(web.Options{Catalog: c})
 	get := func(path string) string {
 		w := httptest.NewRecorder()

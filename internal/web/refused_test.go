@@ -19,15 +19,11 @@ func TestRefusalsValidate(t *testing.T) {
 	c := document(t, f)
 	token, line := access.NewToken()
 	tokens, err := access.ParseTokens(strings.NewReader(line))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	hold, begun := make(chan struct{}), make(chan struct{})
 	site := web.New(web.Options{Catalog: f.catalog, Verifier: tokens})
 	h, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: f.catalog, Access: access.NewGate(access.State{Verifier: tokens})}), mcpserver.HTTPOptions{Pages: held{site, begun, hold}, MaxCalls: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ask := func(method, path string, headers ...string) answered {
 		r := httptest.NewRequest(method, "http://localhost"+path, nil)
 		for _, one := range headers {

@@ -23,18 +23,10 @@ func rooted(t *testing.T) (c *catalog.Catalog, site *web.Site) {
 		"two/away/SKILL.md":  "---\nname: away\ndescription: d\n---\n", "three": "a file",
 	})
 	c = catalog.New([]catalog.Source{folder(dir, "one"), folder(dir, "two"), folder(dir, "three")}, catalog.Options{})
-	if err := c.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(filepath.Join(dir, "two"), filepath.Join(dir, "gone")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "two"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Refresh(t.Context()))
+	must(t, os.Rename(filepath.Join(dir, "two"), filepath.Join(dir, "gone")))
+	must(t, os.WriteFile(filepath.Join(dir, "two"), nil, 0o644))
+	must(t, c.Refresh(t.Context()))
 	return c, web.New(web.Options{Catalog: c})
 }
 
@@ -43,9 +35,7 @@ func rooted(t *testing.T) (c *catalog.Catalog, site *web.Site) {
 func TestRootUp(t *testing.T) {
 	_, site := rooted(t)
 	every, err := access.ParsePattern("skill://**")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	prometheus := access.NewPolicy(false, []access.Rule{{Allow: []access.Pattern{every}}}).Filter(access.Subject{})
 	for name, ctx := range map[string]context.Context{"no rules": t.Context(), "rules": catalog.WithFilter(t.Context(), prometheus)} {
 		w := httptest.NewRecorder()
@@ -66,9 +56,7 @@ func TestNoticesOfRootsStayHidden(t *testing.T) {
 		ctx := t.Context()
 		if deny != "" {
 			p, err := access.ParsePattern(deny)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			ctx = catalog.WithFilter(ctx, access.NewPolicy(true, []access.Rule{{Deny: []access.Pattern{p}}}).Filter(access.Subject{}))
 		}
 		for range 1000 {

@@ -70,12 +70,8 @@ func TestAbout(t *testing.T) {
 	})
 	at := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
 	lay(t, f.dir, map[string]string{"one/team/git/SKILL.md": "---\nname: git\ndescription: d\ntags: Vcs, daily\n---\nUse `code-review`, not `git`, `notes`, `make` or `none-such`; see [that](../notes/SKILL.md).\n"})
-	if err := os.Chtimes(filepath.Join(f.dir, "one", "team", "git", "SKILL.md"), at, at); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.catalog.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chtimes(filepath.Join(f.dir, "one", "team", "git", "SKILL.md"), at, at))
+	must(t, f.catalog.Refresh(t.Context()))
 	doc := f.page("/skills/one/team/git/")
 	links := func(n *html.Node) (out []string) {
 		for _, a := range all(n, tag("a")) {
@@ -130,19 +126,13 @@ func TestZip(t *testing.T) {
 		t.Fatalf("%d %v", a.status, a.header)
 	}
 	z, err := zip.NewReader(bytes.NewReader([]byte(a.body)), int64(len(a.body)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := map[string]string{}
 	for _, file := range z.File {
 		r, err := file.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		data, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got["one/"+file.Name] = string(data)
 	}
 	want := map[string]string{}

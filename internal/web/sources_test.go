@@ -44,9 +44,7 @@ func TestSources(t *testing.T) {
 	}
 	rows := func(ctx context.Context) (out [][]string) {
 		doc, err := html.Parse(strings.NewReader(get(ctx, "/health").body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, section := range all(doc, func(n *html.Node) bool { return attr(n, "id") == "sources" }) {
 			for _, row := range all(all(section, tag("tbody"))[0], tag("tr")) {
 				out = append(out, texts(all(row, func(n *html.Node) bool { return n.Data == "th" || n.Data == "td" })))
@@ -55,9 +53,7 @@ func TestSources(t *testing.T) {
 		return out
 	}
 	deny, err := access.ParsePattern("skill://two/**")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	some := catalog.WithFilter(t.Context(), access.NewPolicy(true, []access.Rule{{Deny: []access.Pattern{deny}}}).Filter(access.Subject{}))
 
 	if got := rows(t.Context()); got != nil {

@@ -57,9 +57,7 @@ func TestUnlisted(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]string{"/api/v1/skills": "git", "/api/v1/skills?state=unlisted": "away"} {
-		if err := json.Unmarshal([]byte(f.get(path).body), &list); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(f.get(path).body), &list))
 		if list.Total != 1 || list.Skills[0].Name != want || want == "away" && (list.Skills[0].Published || list.Skills[0].State != judgement.Unlisted) {
 			t.Errorf("%s: %+v", path, list)
 		}

@@ -64,9 +64,7 @@ func TestSearchBeforeTheIndex(t *testing.T) {
 		"tide/SKILL.md": skillText("tide", "Tables."), "tide-broken/SKILL.md": {Data: []byte("---\nname: tide-broken\n---\n")},
 	}, new(atomic.Pointer[chan struct{}])}
 	c := catalog.New([]catalog.Source{source}, catalog.Options{})
-	if err := c.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Refresh(t.Context()))
 	held := make(chan struct{})
 	source.held.Store(&held)
 	site := web.New(web.Options{Catalog: c})

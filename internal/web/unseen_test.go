@@ -89,9 +89,7 @@ func seekUnseen(t *testing.T, r rune) {
 		}
 		if strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") {
 			doc, err := html.Parse(strings.NewReader(answer))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, a := range all(doc, tag("a")) {
 				links = append(links, attr(a, "href"))
 			}

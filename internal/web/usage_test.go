@@ -126,9 +126,7 @@ func TestUsageHidesSkills(t *testing.T) {
 	}
 	some := policy(true, access.Rule{Deny: patterns(t, "skill://one/git/**")})
 	narrow, err := f.catalog.View(some)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for range 3 {
 		called(f.usage, whole, "zed-of-admins", "skill", []byte(`{"name":"git"}`))
 		missed(f.usage, narrow, "one:git", nil)                  // hidden from this client
@@ -169,9 +167,7 @@ func patterns(t *testing.T, all ...string) (out []access.Pattern) {
 	t.Helper()
 	for _, text := range all {
 		p, err := access.ParsePattern(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		out = append(out, p)
 	}
 	return out

@@ -52,15 +52,11 @@ func TestAddress(t *testing.T) {
 				s, seen := served(t, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return tools(canary) }, &mcp.StreamableHTTPOptions{Stateless: stateless}))
 				s.Headers = map[string]string{"X-Team": "billing"}
 				s.TokenFile, s.Dir = "token", t.TempDir()
-				if err := os.WriteFile(filepath.Join(s.Dir, "token"), []byte(canary+"\n"), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(filepath.Join(s.Dir, "token"), []byte(canary+"\n"), 0o600))
 				o := options(t)
 				o.protocol = protocol
 				c, err := Connect(t.Context(), s, o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				checkTools(t, c)
 				if text, _, err := c.Call(t.Context(), "secret", nil); text != "the token is [redacted]" || err != nil {
 					t.Errorf("%q, %v", text, err)
@@ -148,9 +144,7 @@ func TestCannotAsk(t *testing.T) {
 func TestTokens(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"empty": " \n", "two": canary + "\n" + canary, "words": "Bearer " + canary, "long": strings.Repeat(canary, 2_000)} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 		t.Setenv("DOCS_TOKEN", text)
 		for _, s := range []Server{{TokenFile: name, Dir: dir}, {TokenEnv: "DOCS_TOKEN"}} {
 			s.Name, s.URL = "docs", "https://docs.invalid/mcp"
@@ -227,9 +221,7 @@ func TestCallsOverHTTP(t *testing.T) {
 			s.TokenEnv = "DOCS_TOKEN"
 			o := options(t)
 			c1, err := Connect(t.Context(), s, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer c1.Close(context.Background())
 			if c1.server.Timeout = testwait.Patience; strings.HasPrefix(c.what, "no answer") {
 				c1.server.Timeout = 200 * time.Millisecond
@@ -272,9 +264,7 @@ func TestGoesOnOverHTTP(t *testing.T) {
 				fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"good"}]}}`, r.Header.Get("Id"))
 			}))
 			c, err := Connect(t.Context(), s, options(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if text, _, err := c.Call(t.Context(), "any", nil); err == nil {
 				t.Errorf("the first call: %q", text)
 			}

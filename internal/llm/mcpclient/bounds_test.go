@@ -27,9 +27,7 @@ func TestSecretsHidden(t *testing.T) {
 			env[name] = "canary-" + strings.Repeat("x", i)
 		}
 		all, err := readSecrets(s, Options{Getenv: func(name string) string { return env[name] }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, value := range env {
 			if got := all.hide("<" + value + ">"); got != "<"+redacted+">" {
 				t.Errorf("of %d secrets and a token, %s is shown as %s", n, value, got)
@@ -44,9 +42,7 @@ func TestSecretsHidden(t *testing.T) {
 func TestSecretsHiddenDecoded(t *testing.T) {
 	for _, secret := range []string{`pa"ss\wo<rd>&more`, "first line\nsecond line", "plain-token-1", "tok\u2028en-\u00e9-5"} {
 		all, err := readSecrets(Server{Name: "s", EnvFrom: []string{"V"}}, Options{Getenv: func(string) string { return secret }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var split strings.Builder
 		for i, r := range secret {
 			split.WriteRune(r)
@@ -55,9 +51,7 @@ func TestSecretsHiddenDecoded(t *testing.T) {
 		c := &Connection{server: Server{Name: "s"}, secrets: all}
 		for name, sent := range map[string]string{"whole": secret, "split": split.String(), "twice": secret + secret} {
 			asText, err := json.Marshal(map[string]string{"k": sent})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			half := len(display.CutBytes(sent, len(sent)/2))
 			content := func(c ...mcp.Content) string { return all.hide(all.textOf(&mcp.CallToolResult{Content: c})) }
 			texts := map[string]string{
@@ -89,9 +83,7 @@ func TestSecretsHiddenDecoded(t *testing.T) {
 	}
 	for _, secret := range []string{`pa"ss\wo<rd>&more/x`, "plain-token-1"} {
 		all, err := readSecrets(Server{Name: "s", EnvFrom: []string{"V"}}, Options{Getenv: func(string) string { return secret }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		base := base64.StdEncoding.EncodeToString([]byte(secret))
 		for name, text := range map[string]string{
 			"JSON in JSON": inJSON(inJSON(secret, false), false), "HTML": html.EscapeString(secret), "HTML in JSON": inJSON(html.EscapeString(secret), true),

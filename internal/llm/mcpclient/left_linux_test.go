@@ -97,16 +97,12 @@ func TestKilled(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), asServer+"=connects "+file)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	pid := pidIn(t, file)
 	if !isAlive(pid) {
 		t.Error("there is no process")
 	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	testwait.Until(t, func() bool { return !isAlive(pid) }, "the program is left")
 }

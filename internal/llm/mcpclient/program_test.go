@@ -41,9 +41,7 @@ func TestProgram(t *testing.T) {
 func checkTools(t *testing.T, c *Connection) {
 	t.Helper()
 	list, err := c.Tools(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var names []string
 	for _, one := range list {
 		names = append(names, one.Name)
@@ -111,9 +109,7 @@ func TestEnvironment(t *testing.T) {
 	o.Getenv = func(name string) string { return given[name] }
 	c := connected(t, s, o)
 	text, _, err := c.Call(t.Context(), "environment", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if strings.Contains(text, canary) || strings.Contains(text, "secret-of-acme") {
 		t.Errorf("a secret is in the result: %s", text)
 	}
@@ -121,9 +117,7 @@ func TestEnvironment(t *testing.T) {
 		return
 	}
 	dir, err := filepath.EvalSymlinks(s.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := strings.Split(text, "\n")
 	slices.Sort(got)
 	want := []string{"ACME_HOME=/srv/acme", "ACME_TOKEN=[redacted]", "HOME=/home/ana", asServer + "=sdk", "LANG=C", "PATH=" + os.Getenv("PATH"), "TMPDIR=" + given["TMPDIR"], "in " + dir}
@@ -137,9 +131,7 @@ func TestEnvironment(t *testing.T) {
 func TestCannotStart(t *testing.T) {
 	dir := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"text": 0o755, "locked": 0o600} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!"+filepath.Join(dir, "none")+"\n"), mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte("#!"+filepath.Join(dir, "none")+"\n"), mode))
 	}
 	t.Setenv("ACME_TOKEN", canary)
 	for name, c := range map[string]struct {
@@ -180,9 +172,7 @@ func TestCannotStart(t *testing.T) {
 			}
 			c.what = strings.Replace(c.what, "WITHIN", o.within.String(), 1)
 			if c.what == "" {
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				got.Close(t.Context())
 				return
 			}
@@ -315,9 +305,7 @@ func TestTwice(t *testing.T) {
 func TestAsks(t *testing.T) {
 	c := connected(t, as("legacy"), options(t))
 	text, _, err := c.Call(t.Context(), "asks", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	replies := strings.Split(strings.ReplaceAll(text, "\n\n", "\n"), "\n")
 	want := []string{`{}`, `{"jsonrpc":"2.0","id":"q","result":{}}`, `{"jsonrpc":"2.0","id":"q","result":{"roots":[]}}`}
 	if diff := cmp.Diff(want, replies[:3]); diff != "" {

@@ -23,6 +23,13 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // asServer makes the test binary run as an MCP server of some kind: a real process.
 const asServer = "KNACK_TEST_PEER"
 
@@ -279,9 +286,7 @@ func connected(t *testing.T, s Server, o Options) *Connection {
 	t.Helper()
 	nothingLeft(t)
 	c, err := Connect(t.Context(), s, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { c.Close(context.Background()) })
 	return c
 }

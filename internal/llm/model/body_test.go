@@ -30,9 +30,7 @@ func conversation() Request {
 func TestBody(t *testing.T) {
 	r := conversation()
 	body, err := New(Endpoint{Model: "m", Key: "canary"}, Options{}).Body(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sameJSON(t, "Chat Completions", body, `{"model":"m","stream":true,"stream_options":{"include_usage":true},"max_tokens":99,"tools":`+chatTools+`,"messages":[
 		{"role":"system","content":"You help."},{"role":"user","content":"Two <b>skills</b>, please"},
 		{"role":"assistant","content":"I look.","tool_calls":[{"id":"a","type":"function","function":{"name":"skill","arguments":"{\"name\":\"pdf\"}"}},{"id":"b","type":"function","function":{"name":"skill","arguments":"{\"INVALID_JSON\":\"{\\\"name\\\":\"}"}}]},
@@ -62,9 +60,7 @@ func TestBodyExtra(t *testing.T) {
 		for _, tools := range []string{"", "null", " [] "} {
 			r := Request{Messages: []Message{{Role: User, Text: "Hi"}}, Tools: json.RawMessage(tools)}
 			body, err := New(Endpoint{Wire: wire, Model: "m", Extra: extra}, Options{}).Body(r)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			sameJSON(t, string(wire), body, want)
 		}
 	}
@@ -123,9 +119,7 @@ func TestBack(t *testing.T) {
 			all := []Message{{Role: User, Text: "Hello"}}
 			for range 2 {
 				a, err := c.Answer(t.Context(), Request{Messages: all}, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				all = append(all, a.Message)
 				if len(a.Message.Calls) > 0 {
 					results := Message{Role: Tool}
@@ -156,9 +150,7 @@ func decodedText(raw []byte) []byte {
 // count as a token.
 func TestUsage(t *testing.T) {
 	a, err := ask(t, Endpoint{}, &script{replies: []reply{{body: stream(delta(`{"content":"Hello"}`), stopped("stop"), `{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2}}`, "[DONE]")}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	diff(t, "usage", a.Usage, Usage{Input: 7, Output: 2})
 	s := &script{replies: []reply{{body: stream(delta(`{"content":"Höllö"}`), toolCalls(function("", "list", `{"a":1}`)), stopped("stop"))}}}
 	if a, err = ask(t, Endpoint{}, s); err != nil {

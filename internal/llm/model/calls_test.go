@@ -136,9 +136,7 @@ func TestStreams(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			body := stream(s.events...)
 			a, shown, err := taken(chat{}, body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			diff(t, "text", a.Message.Text, s.text)
 			diff(t, "calls", written(a.Message.Calls), s.calls)
 			diff(t, "stop", a.Stop, s.stop)
@@ -167,13 +165,9 @@ func TestStreams(t *testing.T) {
 				same(fmt.Sprint("cut at byte ", cut), body, cut)
 			}
 			in := chat{}.reader(map[string]bool{}, func(string) {})
-			if err := read(iotest.OneByteReader(strings.NewReader(strings.ReplaceAll(body, "\n", "\r\n"))), in); err != nil {
-				t.Fatal(err)
-			}
+			must(t, read(iotest.OneByteReader(strings.NewReader(strings.ReplaceAll(body, "\n", "\r\n"))), in))
 			b, err := in.end()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			diff(t, "one byte at a time", b, a)
 		})
 	}
@@ -182,18 +176,12 @@ func TestStreams(t *testing.T) {
 // TestMadeIDs checks that generated ids differ from the ids of earlier calls.
 func TestMadeIDs(t *testing.T) {
 	a, _, err := taken(chat{}, stream(streams[6].events...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	in := chat{}.reader(usedIDs([]Message{a.Message}), func(string) {})
-	if err := read(strings.NewReader(stream(streams[6].events...)), in); err != nil {
-		t.Fatal(err)
-	}
+	must(t, read(strings.NewReader(stream(streams[6].events...)), in))
 	for range 2 { // it is asked for twice if the connection breaks after the answer
 		b, err := in.end()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		diff(t, "calls", written(b.Message.Calls), []string{`call_3 skill {"name":"pdf"}`, `call_4 skill {"name":"docx"}`})
 	}
 }

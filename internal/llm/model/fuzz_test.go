@@ -50,9 +50,7 @@ func FuzzEvents(f *testing.F) {
 			if err == io.EOF {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got = append(got, string(data))
 		}
 		if want := eventsOf(body); strings.Join(got, "|") != strings.Join(want, "|") || len(got) != len(want) {

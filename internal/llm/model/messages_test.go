@@ -71,9 +71,7 @@ func TestTurns(t *testing.T) {
 			}
 			body := b.String()
 			a, shown, err := taken(messages{}, body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			diff(t, "text", a.Message.Text, s.text)
 			diff(t, "shown", shown, s.text)
 			diff(t, "calls", written(a.Message.Calls), s.calls)
@@ -86,9 +84,7 @@ func TestTurns(t *testing.T) {
 			}
 			for cut := 0; cut < len(body); cut += step {
 				b, _, err := taken(messages{}, body, cut)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				diff(t, fmt.Sprint("cut at byte ", cut), b, a)
 			}
 		})
@@ -104,9 +100,7 @@ func TestTurnsWhole(t *testing.T) {
 			`{"role":"assistant","content":[{"type":"thinking","thinking":"Hm","signature":"AbC+/="},{"type":"tool_use","id":"a","name":"skill","input":{"n":1.50}}]}`, StopCalls},
 	} {
 		a, err := ask(t, Endpoint{Wire: Wire(f.wire)}, &script{replies: []reply{{header: "Content-Type: application/json", body: f.body}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		sameJSON(t, "what goes back", a.Message.Raw, f.raw)
 		diff(t, "stop", a.Stop, f.stop)
 		diff(t, "usage", a.Usage, Usage{Input: 15, Output: 20})
@@ -127,9 +121,7 @@ func TestMessagesRequest(t *testing.T) {
 		}
 		names, err := c.Models(t.Context())
 		diff(t, "models", names, []string{"claude"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		prefix := strings.TrimSuffix(strings.TrimSuffix(path, "/"), "/v1")
 		for i, r := range s.requests() {
 			diff(t, "path", r.path, prefix+[]string{"/v1/messages", "/v1/models"}[i])

@@ -18,6 +18,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // script is an endpoint that answers each request with its next reply, and repeats the last reply.
 type script struct {
 	replies []reply

@@ -45,9 +45,7 @@ func TestCanaries(t *testing.T) {
 			})
 			for _, wire := range []Wire{OpenAI, Anthropic} {
 				at, err := url.Parse(listen(t, h))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				at.User = url.UserPassword("canary-user", password)
 				at.Path = "/sk-" + path
 				at.RawQuery = url.Values{"key": {query}}.Encode()

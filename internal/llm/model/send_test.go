@@ -252,9 +252,7 @@ func TestNoConnection(t *testing.T) {
 		}
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	go func() {
 		for {

@@ -43,9 +43,7 @@ func TestFullDisk(t *testing.T) {
 	path, ballast := filepath.Join(dir, "audit.log"), filepath.Join(dir, "ballast")
 	var heard troubles
 	l, err := Open(path, Options{Trouble: heard.hear})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := os.WriteFile(ballast, make([]byte, 128<<10), 0o600); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatal("the disk is not full: ", err)
 	}
@@ -66,13 +64,9 @@ func TestFullDisk(t *testing.T) {
 	if written, lost := sums(t, text); written == 0 || written+lost > n || !strings.HasSuffix(text, "\n") {
 		t.Errorf("on the full disk: %d lines, %d lost", written, lost)
 	}
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(ballast))
 	l.Record(&event.Event{Time: at, Asked: "a-skill", Result: event.OK})
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Close())
 	if written, lost := sums(t, read(t, path)); written+lost != n+1 || lost == 0 {
 		t.Errorf("%d written and %d said to be lost, of %d", written, lost, n+1)
 	}

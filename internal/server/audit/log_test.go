@@ -20,14 +20,19 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 var at = time.Date(2026, 1, 2, 3, 4, 5, 678_000_000, time.UTC)
 
 func read(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(data)
 }
 
@@ -96,13 +101,9 @@ func TestLine(t *testing.T) {
 func TestFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l, err := Open(path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l.Record(&event.Event{Time: at, Asked: "one", Result: event.OK})
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Close())
 	l.Record(&event.Event{Time: at, Asked: "after the end", Result: event.OK})
 	if err := l.Close(); err != nil {
 		t.Error("closed twice:", err)
@@ -112,16 +113,12 @@ func TestFile(t *testing.T) {
 	}
 	// If the last writer was killed within a line, the next one begins a new line.
 	torn := read(t, path) + `{"time":"2026-`
-	if err := os.WriteFile(path, []byte(torn), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(torn), 0o600))
 	if l, err = Open(path, Options{}); err != nil {
 		t.Fatal(err)
 	}
 	l.Record(&event.Event{Time: at, Asked: "two", Result: event.OK})
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Close())
 	if got, want := read(t, path), torn+"\n"+string(appendLine(nil, event.Event{Time: at, Asked: "two", Result: event.OK})); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
@@ -140,20 +137,14 @@ func TestRotation(t *testing.T) {
 	const size, keep = 1000, 3
 	var heard troubles
 	l, err := Open(path, Options{MaxSize: size, Keep: keep, Trouble: heard.hear})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const n = 100
 	for i := range n {
 		l.Record(&event.Event{Time: at, Asked: fmt.Sprintf("%03d", i), Result: event.OK})
 		decided(t, l, uint64(i+1)) // each is a batch of its own
-		if err := l.Reopen(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Reopen())
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Close())
 	var all string
 	for _, name := range []string{".3", ".2", ".1", ""} {
 		text := read(t, path+name)
@@ -186,22 +177,16 @@ func TestRotation(t *testing.T) {
 // this is reported once.
 func TestRotationFails(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
-	if err := os.MkdirAll(path+".1/in the way", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(path+".1/in the way", 0o700))
 	var heard troubles
 	l, err := Open(path, Options{MaxSize: 200, Keep: 1, Trouble: heard.hear})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range 20 {
 		l.Record(&event.Event{Time: at, Result: event.OK})
 		decided(t, l, uint64(i+1))
 		_ = l.Reopen()
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Close())
 	if written, lost := sums(t, read(t, path)); written != 20 || lost != 0 {
 		t.Errorf("%d lines, %d lost", written, lost)
 	}
@@ -214,32 +199,20 @@ func TestRotationFails(t *testing.T) {
 func TestReopen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.log")
 	l, err := Open(path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l.Record(&event.Event{Time: at, Asked: "one", Result: event.OK})
 	decided(t, l, 1)
-	if err := os.Rename(path, path+".moved"); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Reopen(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(path, path+".moved"))
+	must(t, l.Reopen())
 	l.Record(&event.Event{Time: at, Asked: "two", Result: event.OK})
 	decided(t, l, 2)
-	if err := os.Rename(path, path+".2"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(path, path+".2"))
+	must(t, os.Mkdir(path, 0o700))
 	if err := l.Reopen(); err == nil {
 		t.Error("reopened a folder")
 	}
 	l.Record(&event.Event{Time: at, Asked: "three", Result: event.OK})
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Close())
 	for name, want := range map[string][]string{".moved": {"one"}, ".2": {"two", "three"}} {
 		var lines string
 		for _, asked := range want {
@@ -300,9 +273,7 @@ func TestFullQueue(t *testing.T) {
 	}
 	close(w.opened)
 	decided(t, l, n)
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Close())
 	if written, lost := sums(t, w.String()); written+lost != n || lost == 0 {
 		t.Errorf("%d written and %d said to be lost, of %d", written, lost, n)
 	}

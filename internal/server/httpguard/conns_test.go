@@ -60,24 +60,18 @@ func TestUnreadBodies(t *testing.T) {
 		Memory: limit.NewBudget(1<<20, 0),
 		Access: access.NewGate(access.State{}),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	like := httptest.NewUnstartedServer(nil)
 	like.StartTLS()
 	conf := like.TLS.Clone()
 	like.Close()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(ctx, ln, conf) }()
 	c, err := tls.Dial("tcp", ln.Addr().String(), &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, _ = io.WriteString(c, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00") // a SETTINGS frame without settings
 	head := make([]byte, 9)
 	if _, err := io.ReadFull(c, head); err != nil || head[3] != 4 {

@@ -17,6 +17,13 @@ import (
 	"github.com/knack-dev/knack/internal/server/event"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // tokens is a verifier that knows one token and counts its calls.
 type tokens struct{ asked int }
 
@@ -52,9 +59,7 @@ func TestOrderOfChecks(t *testing.T) {
 		NotReady: func() string { return "" },
 		Refuse:   func(w http.ResponseWriter, status int, message string) { http.Error(w, message, status) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g.Handle("/mcp", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, free, ok := g.Body(w, r, 4); ok {
 			handled++
@@ -135,9 +140,7 @@ func TestShareOfSignIns(t *testing.T) {
 		Access:   access.NewGate(access.State{Verifier: &tokens{}}),
 		NotReady: func() string { return "" },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ask := func(method, path, from string) int {
 		r := httptest.NewRequest(method, "http://localhost"+path, nil)
 		r.RemoteAddr = from
@@ -200,9 +203,7 @@ func bodies(t *testing.T, memory *limit.Budget) (g *Guard, send func(address, te
 		NotReady: func() string { return "" },
 		Refuse:   func(w http.ResponseWriter, status int, message string) { http.Error(w, message, status) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var now int64
 	g.Handle("/mcp", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, free, _ := g.Body(w, r, mostBody)

@@ -25,9 +25,7 @@ func named(t *testing.T, notReady string) *Guard {
 		NotReady: func() string { return notReady },
 		Refuse:   func(w http.ResponseWriter, status int, message string) { http.Error(w, message, status) },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g.Handle("/mcp", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	return g
 }

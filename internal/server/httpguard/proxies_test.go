@@ -56,9 +56,7 @@ func TestProxies(t *testing.T) {
 			Events:   event.Sinks{&logged},
 			Refuse:   func(w http.ResponseWriter, status int, message string) { http.Error(w, message, status) },
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r := httptest.NewRequestWithContext(context.Background(), "GET", "http://x/", nil)
 		r.RemoteAddr, r.Host = row.peer, row.host
 		for name, values := range row.header {

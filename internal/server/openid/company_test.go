@@ -23,6 +23,13 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // company is a server, its provider, and two skills, of which only the group billing sees both.
 type company struct {
 	t      *testing.T
@@ -45,9 +52,7 @@ func newCompany(t *testing.T) *company {
 		Issuer: c.issuer.url, ClientID: "knack", Secret: func() (string, error) { return "client secret", nil }, RedirectURL: c.base + openid.CallbackPath,
 		Log: slog.New(slog.NewTextHandler(c, nil)),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.SetNow(c.now)
 	c.Provider = p
 	skills := skilltest.Catalog(t, skilltest.New("one", skill.ScopeBuiltin, map[string]string{
@@ -55,9 +60,7 @@ func newCompany(t *testing.T) *company {
 	}))
 	pattern := func(text string) access.Pattern {
 		p, err := access.ParsePattern(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return p
 	}
 	policy := access.NewPolicy(false, []access.Rule{
@@ -67,21 +70,15 @@ func newCompany(t *testing.T) *company {
 	var line string
 	c.token, line = access.NewToken()
 	tokens, err := access.ParseTokens(strings.NewReader(line + " bert"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	gate := access.NewGate(access.State{Verifier: access.AnyOf(tokens, p), Policy: policy})
 	tools, err := tool.ParseSets(tool.DefaultSet)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := mcpserver.New(mcpserver.Options{Catalog: skills, Tools: tools, Access: gate, Remote: true, Private: true})
 	h, err := mcpserver.NewHTTP(s, mcpserver.HTTPOptions{
 		Pages: web.New(web.Options{Catalog: skills, Tools: tools, Verifier: gate, SignIn: p}), Issuers: []string{p.Issuer()}, Scopes: p.Scopes(), Resource: p.Resource(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	server.Config.Handler = h
 	server.Start()
 	t.Cleanup(server.Close)
@@ -132,9 +129,7 @@ type browser struct {
 
 func (c *company) browser() *browser {
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	return &browser{c, jar, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 

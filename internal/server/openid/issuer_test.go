@@ -165,9 +165,7 @@ func (i *issuer) authorize(location string) *url.URL {
 	code := rand.Text()
 	i.codes[code] = q
 	back, err := url.Parse(q.Get("redirect_uri"))
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	must(i.t, err)
 	back.RawQuery = url.Values{"code": {code}, "state": {q.Get("state")}}.Encode()
 	return back
 }

@@ -77,9 +77,7 @@ func TestBearer(t *testing.T) {
 // described fetches the provider's description, as the start of a server does.
 func described(t *testing.T, c *company) {
 	t.Helper()
-	if err := c.Ask(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Ask(t.Context()))
 }
 
 // TestProviderDown checks that the server works without its provider, reports this, and recovers by
@@ -270,18 +268,12 @@ func TestOptions(t *testing.T) {
 func TestCookies(t *testing.T) {
 	i := newIssuer(t)
 	p, err := openid.New(openid.Options{Issuer: i.url, ClientID: "knack", RedirectURL: "https://skills.example.com/signin/callback"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w := record{header: http.Header{}}
 	r, err := http.NewRequestWithContext(t.Context(), "GET", "https://skills.example.com/signin/begin", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	at, err := p.Begin(w, r, "/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cookie, err := http.ParseSetCookie(w.header.Get("Set-Cookie"))
 	if err != nil || cookie.Name != "__Host-knack-signin" || !cookie.Secure || !cookie.HttpOnly || cookie.SameSite != http.SameSiteLaxMode || cookie.Path != "/" || cookie.Domain != "" || cookie.MaxAge != 600 {
 		t.Errorf("%+v %v", cookie, err)
@@ -291,14 +283,10 @@ func TestCookies(t *testing.T) {
 	}
 	// A restarted server does not know the sign-in.
 	again, err := openid.New(openid.Options{Issuer: i.url, ClientID: "knack", RedirectURL: "https://skills.example.com/signin/callback"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	back := i.authorize(at)
 	answer, err := http.NewRequestWithContext(t.Context(), "GET", back.String(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	answer.AddCookie(&http.Cookie{Name: cookie.Name, Value: cookie.Value})
 	var no *openid.Refusal
 	if _, _, err := again.Finish(w, answer); !errors.As(err, &no) || no.Status != http.StatusBadRequest {

@@ -61,9 +61,7 @@ func TestMissing(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 	root.Put("soon/SKILL.md", skilltest.Document("soon", "It is there now."))
-	if err := skills.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, skills.Refresh(t.Context()))
 	if diff := cmp.Diff([]string{"deploy 4", "skill://away/SKILL.md 2"}, say()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}

@@ -19,6 +19,13 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 const git, flags = "skill://claude-project/git/SKILL.md", "skill://claude-project/flags/SKILL.md"
 
 func view(t testing.TB) catalog.View {
@@ -154,9 +161,7 @@ func TestRestore(t *testing.T) {
 		testwait.Advance(time.Hour)
 		next := New()
 		called(next, v, "zed", "skill", []byte(`{"name":"flags"}`))
-		if err := next.Restore(kept); err != nil {
-			t.Fatal(err)
-		}
+		must(t, next.Restore(kept))
 		if sum := next.Process(v); len(sum) != 1 || sum["zed"].Loaded != 1 {
 			t.Errorf("the metrics begin with %v", sum)
 		}
@@ -164,9 +169,7 @@ func TestRestore(t *testing.T) {
 			t.Errorf("since %v, deploy %v", next.Since(), next.missing["deploy"])
 		}
 		again := New()
-		if err := again.Restore(kept); err != nil {
-			t.Fatal(err)
-		}
+		must(t, again.Restore(kept))
 		if diff := cmp.Diff(want, figures(again.Seen(v))); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
@@ -227,12 +230,8 @@ func TestRestoreBounds(t *testing.T) {
 		}
 		s.Missing["ghp_0123456789012345678901234567890123456"] = missed{1000, now}
 		data, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Restore(data); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, c.Restore(data))
 		got := c.Seen(v)
 		if len(got.Clients) != keptClients+1 || got.Clients[0].Name != others || got.Clients[1].Name != "client-299" || len(got.Skills) != 1 {
 			t.Errorf("%d clients, of %d skills, first %v", len(got.Clients), len(got.Skills), got.Clients[:2])
@@ -259,9 +258,7 @@ func TestClientsAreBounded(t *testing.T) {
 		t.Errorf("%d clients, first %v", len(got.Clients), got.Clients[0])
 	}
 	next := New()
-	if err := next.Restore(c.Encode()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, next.Restore(c.Encode()))
 	for range 2 {
 		called(next, v, "editor", "skill", []byte(`{"name":"git"}`))
 	}
@@ -282,9 +279,7 @@ func TestListsAskForUses(t *testing.T) {
 		files[fmt.Sprintf("s%d/SKILL.md", i)] = skilltest.Document(fmt.Sprintf("s%d", i), strings.Repeat("word ", 40))
 	}
 	all := catalog.New([]catalog.Source{skilltest.Project(files)}, catalog.Options{Uses: counts.Uses})
-	if err := all.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, all.Refresh(t.Context()))
 	v := skilltest.View(t, all)
 	listed(counts, v, "editor")
 	called(counts, v, "editor", "skill", []byte(`{"name":"s7"}`))

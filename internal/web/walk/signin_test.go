@@ -41,24 +41,16 @@ func dex(t *testing.T, redirect string) string {
 	}
 	cmd := exec.Command(program, redirect)
 	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	t.Cleanup(func() {
 		in.Close()
 		_ = cmd.Wait()
 	})
 	issuer, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return strings.TrimSpace(issuer)
 }
 
@@ -95,9 +87,7 @@ func serveBehindDex(t *testing.T) (address, issuer string) {
 	redirect := front.URL + "/signin/callback"
 	issuer = dex(t, redirect)
 	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte("client secret\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(secret, []byte("client secret\n"), 0o600))
 	_, hash := access.NewToken()
 	settings := fmt.Sprintf(`sign-in:
   issuer: %s
@@ -113,9 +103,7 @@ access:
     - {groups: [billing], allow: ["skill://office/**"]}
 `, issuer, secret, redirect, hash)
 	at, err := url.Parse(serveWith(t, root, settings, "harbour", "office"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	behind.Store(at)
 	return front.URL, issuer
 }
@@ -135,17 +123,11 @@ func TestWalkAgent(t *testing.T) {
 				return agree(ctx, args.URL, person)
 			},
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		session, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: at + "/mcp", OAuthHandler: handler, MaxRetries: -1}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "skill", Arguments: map[string]any{"name": "invoice"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if text := res.Content[0].(*mcp.TextContent).Text; strings.Contains(text, "# Invoice") != sees {
 			t.Errorf("%s: %s", person, text)
 		}
@@ -180,46 +162,32 @@ func TestWalkLogin(t *testing.T) {
 	settings(", client-id: native")
 	cmd := knack("login", "acme")
 	said, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	for lines := bufio.NewScanner(said); lines.Scan(); {
 		line := lines.Text()
 		if !strings.HasPrefix(line, issuer) {
 			continue
 		}
 		asked, err := url.Parse(line)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if q := asked.Query(); q.Get("code_challenge_method") != "S256" || q.Get("code_challenge") == "" || !strings.Contains(q.Get("scope"), "offline_access") {
 			t.Error(line)
 		}
 		back, err := agree(t.Context(), line, "anna")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		resp, err := http.Get(asked.Query().Get("redirect_uri") + "?" + url.Values{"code": {back.Code}, "state": {back.State}}.Encode())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		resp.Body.Close()
 	}
-	if err := cmd.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Wait())
 	file := filepath.Join(home, ".config", "knack", "logins", "acme.json")
 	token := func() (login map[string]any) {
 		data, err := os.ReadFile(file)
 		if err == nil {
 			err = json.Unmarshal(data, &login)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return login
 	}
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
@@ -229,12 +197,8 @@ func TestWalkLogin(t *testing.T) {
 	follows := func(done func() bool) {
 		cmd := knack("serve", "--no-builtin")
 		in, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, cmd.Start())
 		testwait.Until(t, done, "the source")
 		in.Close()
 		_ = cmd.Wait()
@@ -248,12 +212,8 @@ func TestWalkLogin(t *testing.T) {
 		was := token()
 		was["expiry"] = past
 		data, err := json.Marshal(was)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, os.WriteFile(file, data, 0o600))
 		follows(func() bool { return token()["expiry"] != past })
 		if is := token(); is["accessToken"] == was["accessToken"] || is["refreshToken"] == was["refreshToken"] || is["refreshToken"] == nil {
 			t.Error("the login is not renewed:", is)

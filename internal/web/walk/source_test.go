@@ -24,22 +24,16 @@ func TestWalkSource(t *testing.T) {
 	chromium := driven(t, "source.mjs")
 	registry := registrytest.Start(t)
 	public, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	der, err := x509.MarshalPKIXPublicKey(public)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	root := t.TempDir()
 	write(t, root, map[string]string{"acme.pub": string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))})
 	publish := func(version string) (digest string) {
 		t.Helper()
 		digest = registrytest.Release(t, registry.Host, "acme/skills", version, 1, registrytest.Skills{"pdf/SKILL.md": registrytest.Skill("pdf", "Of "+version+".")}, map[string]string{"org.opencontainers.image.version": version})
 		bundle, err := trust.Sign(private, digest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		registrytest.Attach(t, registry.Host, "acme/skills", digest, trust.Bundle, bundle)
 		registrytest.Tag(t, registry.Host, "acme/skills", digest, "prod") // after it was signed
 		return digest
@@ -82,9 +76,7 @@ func shows(t *testing.T, url, text string) {
 	page := ""
 	testwait.Until(t, func() bool {
 		resp, err := http.Get(url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer resp.Body.Close()
 		data, err := io.ReadAll(resp.Body)
 		page = string(data)

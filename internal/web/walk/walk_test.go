@@ -28,6 +28,13 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // picture returns a drawing of a harbour.
 func picture(t *testing.T) string {
 	t.Helper()
@@ -42,9 +49,7 @@ func picture(t *testing.T) string {
 		}
 	}
 	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, png.Encode(&b, m))
 	return b.String()
 }
 
@@ -157,12 +162,8 @@ func write(t *testing.T, root string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		path := filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 }
 
@@ -186,9 +187,7 @@ func serveWith(t *testing.T, root, settings string, dirs ...string) string {
 func serveFile(t *testing.T, root, text string) string {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "knack.yaml")
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(config, []byte(text), 0o600))
 	binary := filepath.Join(t.TempDir(), "knack")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../../../cmd/knack").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -197,12 +196,8 @@ func serveFile(t *testing.T, root, text string) string {
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
 	errs, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	heard := make(chan struct{})
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(os.Interrupt)
@@ -314,9 +309,7 @@ func use(t *testing.T, url, token string) {
 	t.Helper()
 	ctx := t.Context()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "harbour-agent", Version: "1"}, nil).Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearing(token)}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer session.Close()
 	if _, err := session.ListTools(ctx, nil); err != nil {
 		t.Fatal(err)
@@ -342,13 +335,9 @@ type report struct{ Faults, Done []string }
 func run(t *testing.T, script string, plan, result any) {
 	t.Helper()
 	data, err := json.Marshal(plan)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file := filepath.Join(t.TempDir(), "plan.json")
-	if err := os.WriteFile(file, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, data, 0o600))
 	begun := time.Now()
 	cmd := exec.CommandContext(t.Context(), "node", script, file)
 	var errs bytes.Buffer
@@ -364,14 +353,10 @@ func run(t *testing.T, script string, plan, result any) {
 func skipped(t *testing.T, url, token string) string {
 	t.Helper()
 	resp, err := (&http.Client{Transport: bearing(token)}).Get(url + "/?state=skipped")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer resp.Body.Close()
 	page, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := regexp.MustCompile(`/health/skipped-[0-9a-f]+`).Find(page)
 	if path == nil {
 		t.Fatalf("no skill is skipped:\n%s", page)

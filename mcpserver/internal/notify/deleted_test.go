@@ -34,9 +34,7 @@ func TestDeletedIsToldToSubscribers(t *testing.T) {
 	t.Run("by a skill inside", func(t *testing.T) {
 		testDeleted(t, losing(t, "skill://claude-project/a/inner"), func(t *testing.T, n *Notifier, root *skilltest.Memory) {
 			root.Put("a/inner/SKILL.md", skilltest.Document("inner", "d"))
-			if err := n.Catalog.Refresh(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, n.Catalog.Refresh(t.Context()))
 		})
 	})
 }
@@ -45,9 +43,7 @@ func TestDeletedIsToldToSubscribers(t *testing.T) {
 func losing(t *testing.T, pattern string) *access.Policy {
 	t.Helper()
 	p, err := access.ParsePattern(pattern)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return access.NewPolicy(true, []access.Rule{{Subjects: []string{"loses"}, Deny: []access.Pattern{p}}})
 }
 
@@ -61,9 +57,7 @@ func testDeleted(t *testing.T, policy *access.Policy, hide func(*testing.T, *Not
 		n.Files = New(Options[*Listener]{Period: time.Hour, MaxFiles: 8, MaxOwn: 8, View: c.View, Changed: n.FileChanged})
 		c.Subscribe(func(catalog.Diff) { n.CheckFiles() })
 		uri, err := skill.ParseURI(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		heard := map[string]int{}
 		var listeners []*Listener
 		for _, name := range []string{"keeps", "loses"} {
@@ -76,9 +70,7 @@ func testDeleted(t *testing.T, policy *access.Policy, hide func(*testing.T, *Not
 			listeners = append(listeners, l)
 			who, _ := n.Access.Now().Authenticate(t.Context(), name)
 			n.Subscribe(l, who)
-			if err := n.Files.Add(t.Context(), l, name, skilltest.View(t, c), uri, text); err != nil {
-				t.Fatal(err)
-			}
+			must(t, n.Files.Add(t.Context(), l, name, skilltest.View(t, c), uri, text))
 		}
 		expect := func(when string, want map[string]int) {
 			t.Helper()
@@ -99,9 +91,7 @@ func testDeleted(t *testing.T, policy *access.Policy, hide func(*testing.T, *Not
 		delete(root.Files, "a/SKILL.md")
 		delete(root.Files, "a/notes.txt")
 		delete(root.Files, "a/inner/SKILL.md")
-		if err := c.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Refresh(t.Context()))
 		expect("deleted", map[string]int{"keeps": 1})
 		for _, l := range listeners {
 			n.End(l)

@@ -36,9 +36,7 @@ func (two) Scan(context.Context) (skill.Scan, error) {
 func denying(t *testing.T, uri string) access.State {
 	t.Helper()
 	p, err := access.ParsePattern(uri)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return access.State{Policy: access.NewPolicy(true, []access.Rule{{Deny: []access.Pattern{p}}})}
 }
 
@@ -58,9 +56,7 @@ func TestAccessRenewedBeforeSubscription(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := catalog.New([]catalog.Source{two{}}, catalog.Options{})
-				if err := c.Refresh(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				must(t, c.Refresh(t.Context()))
 				gate := access.NewGate(row.was)
 				n := &Notifier{Catalog: c, Access: gate, Files: New(Options[*Listener]{})}
 				var heard atomic.Int64

@@ -20,6 +20,13 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // disk counts how often each file is opened or examined, which fails while fault is set.
 type disk struct {
 	fs.FS
@@ -115,9 +122,7 @@ func TestOneFile(t *testing.T) {
 		w := newWorld(t, 100, 2)
 		spellings := []string{"skill://claude-project/a/SKILL.md", "skill://claude-project/a/SKILL.MD"}
 		for i := range 50 {
-			if err := w.add(i, fmt.Sprint(i), spellings[i%2]); err != nil {
-				t.Fatal(err)
-			}
+			must(t, w.add(i, fmt.Sprint(i), spellings[i%2]))
 		}
 		if n := w.Len(); n != 1 {
 			t.Errorf("%d files, want one", n)
@@ -186,9 +191,7 @@ func TestUnreadableIsNoChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, 8, 8)
 		const uri = "skill://claude-project/a/0.txt"
-		if err := w.add(1, "one", uri); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.add(1, "one", uri))
 		set := func(fault error) { w.disk.change(func() { w.disk.fault = fault }) }
 		for _, fault := range []error{skill.ErrBusy, fs.ErrPermission, nil} {
 			set(fault)
@@ -233,15 +236,11 @@ func TestSilentDisk(t *testing.T) {
 		table := New(Options[int]{Period: Period, MaxFiles: 8, MaxOwn: 8, View: c.View, Changed: func(int, string) { told++ }})
 		add := func(session int, text string) error {
 			uri, err := skill.ParseURI(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return table.Add(t.Context(), session, "one", skilltest.View(t, c), uri, text)
 		}
 		const x, y = "skill://claude-project/a/x", "skill://claude-user/b/x"
-		if err := errors.Join(add(1, x), add(1, y)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(add(1, x), add(1, y)))
 		answer := make(chan struct{})
 		s.answer.Store(&answer)
 		testwait.Advance(2 * Period)

@@ -36,9 +36,7 @@ func TestStdioBusy(t *testing.T) {
 	s.recv()
 	s.recv()
 	s.silent()
-	if err := s.end(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.end())
 }
 
 func TestStdioDuplicateID(t *testing.T) {
@@ -58,9 +56,7 @@ func TestStdioDuplicateID(t *testing.T) {
 	s.want("7", 0)
 	s.send(stdioPing("7"))
 	s.want("7", 0)
-	if err := s.end(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.end())
 }
 
 func TestStdioListenHoldsNoPlaceAndNoEnd(t *testing.T) {
@@ -131,9 +127,7 @@ func TestStdioServerAsksClient(t *testing.T) {
 	s.conn.calls.mu.Unlock()
 	s.send(stdioCall(`"c"`, "roots"))
 	asked()
-	if err := s.end(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.end())
 	if m := <-s.out.messages; string(m.ID) != `"c"` || m.code() != 0 {
 		t.Errorf("got %+v", m)
 	}
@@ -192,9 +186,7 @@ func TestStdioAnswersWait(t *testing.T) {
 	s.want("1", wire.CodeBusy)
 	s.conn.calls.unwritten.Add(-2 * maxUnwritten)
 	s.silent()
-	if err := s.end(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.end())
 }
 
 // stdioStopsAfter is an output that works for n writes, and then writes only half of each message.
@@ -296,9 +288,7 @@ func TestStdioManyConcurrentCalls(t *testing.T) {
 		if len(got) != n {
 			t.Fatalf("%d answers", len(got))
 		}
-		if err := s.end(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.end())
 		if extra := len(s.out.messages); extra != 0 {
 			t.Errorf("%d answers too many", extra)
 		}
@@ -316,9 +306,7 @@ func TestStdioPanicInAnAnswer(t *testing.T) {
 	}
 	s.send(stdioCall("1", "echo"))
 	s.want("1", 0)
-	if err := s.end(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.end())
 }
 
 // TestStdioLargeAnswerIsOneLine checks that no other message is written between the pieces of a
@@ -340,9 +328,7 @@ func TestStdioLargeAnswerIsOneLine(t *testing.T) {
 	lines := bufio.NewReader(from)
 	for range 40 {
 		line, err := lines.ReadBytes('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		m, err := parseStdioOutput(line)
 		if err != nil || len(m.Result) > 100 && !strings.Contains(string(m.Result), large) {
 			t.Fatalf("%v: %.100q", err, line)

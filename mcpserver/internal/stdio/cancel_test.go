@@ -20,9 +20,7 @@ func TestStdioStuckCallIsTakenBack(t *testing.T) {
 	s.want("1", 0)
 	close(server.open)
 	s.silent()
-	if err := s.end(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.end())
 	if extra := len(s.out.messages); extra != 0 {
 		t.Errorf("%d answers too many", extra)
 	}

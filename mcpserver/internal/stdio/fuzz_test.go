@@ -43,8 +43,6 @@ func FuzzStdioLine(f *testing.F) {
 			}
 			break
 		}
-		if err := s.end(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.end())
 	})
 }

@@ -19,6 +19,13 @@ import (
 	"github.com/knack-dev/knack/mcpserver/internal/wire"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 const (
 	stdioPatience = 20 * time.Second // for an expected event
 	stdioInit     = `{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"test","version":"1"}}}`

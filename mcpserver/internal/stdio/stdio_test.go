@@ -22,9 +22,7 @@ func TestStdioOneShotPipeLosesNothing(t *testing.T) {
 	}
 	for i := range tries {
 		s := startStdio(t, server, &Transport{In: strings.NewReader(input)})
-		if err := s.wait(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.wait())
 		if n := len(s.out.messages); n != 3 {
 			t.Fatalf("try %d: %d answers of 3", i, n)
 		}
@@ -54,9 +52,7 @@ func TestStdioLineLimit(t *testing.T) {
 		s.in.Close()
 	}()
 	s.want("null", -32600)
-	if err := s.wait(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.wait())
 }
 
 // stdioEndless is a line of n bytes.

@@ -27,9 +27,7 @@ func TestLineIsWrittenWhole(t *testing.T) {
 	out := &halfway{}
 	c := (&Transport{In: &bytes.Buffer{}, Out: out}).conn()
 	for _, line := range []string{"1\n", "a longer line\n", "5\n"} {
-		if err := c.send([]byte(line), nil); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.send([]byte(line), nil))
 	}
 	if got := out.String(); got != "1\na longer line\n5\n" {
 		t.Errorf("%q was written", got)
