@@ -32,7 +32,7 @@ type Candidate struct {
 	other  atomic.Bool   // a file no longer matches Files
 }
 
-// newCandidate returns a candidate. It has the root, the number and the time of the scan from c.
+// newCandidate returns a candidate with the root, the number and the time of the scan from c.
 func (c *Candidate) newCandidate(p *skillFolder, found *skill.Bundle, loaded *skill.Skill) *Candidate {
 	return &Candidate{Skill: &skill.Skill{Bundle: found}, Root: c.Root, Scan: c.Scan, First: c.First, Begun: c.Begun, place: p, found: found, loaded: loaded}
 }

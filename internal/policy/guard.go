@@ -74,7 +74,7 @@ func Guarded(from catalog.Source, deciders ...*Decider) catalog.Source {
 	return s
 }
 
-// onDisk has the methods of a source of package dir that [catalog.Source] does not have.
+// onDisk contains those methods of the sources of package dir that [catalog.Source] lacks.
 type onDisk interface {
 	catalog.Folders
 	Names(name string, limit int) (names []string, ok bool)

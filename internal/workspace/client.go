@@ -19,11 +19,11 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// maxSettings bounds a file of a client's settings, in bytes.
+// maxSettings limits the bytes of a file of a client's settings.
 const maxSettings = 16 << 20
 
-// clientSkills describes the skills that a client shows on its own, and has the settings with which
-// the user disables some of them.
+// clientSkills describes the skills that a client shows on its own, and the settings with which the
+// user disables some of them.
 type clientSkills struct {
 	*catalog.ClientSkills
 	curation clientconfig.Curation

@@ -110,7 +110,7 @@ func (s *lateSource) Scan(ctx context.Context) (skill.Scan, error) {
 	}
 }
 
-// mostDamaged bounds the warnings about damaged plugins.
+// mostDamaged limits the warnings about damaged plugins.
 const mostDamaged = 3
 
 // damaged returns warnings about plugins that are installed but cannot be served.

@@ -59,7 +59,7 @@ type Options struct {
 	HTTP      string   // --http of a server, which has an operator
 	Tools     *Tools   // of a command that offers tools
 
-	// Patience bounds the wait for a root while a person is typing a command. If it is set, folders
+	// Patience limits the wait for a root while a person is typing a command. If it is set, folders
 	// are not checked and no progress is shown. Zero waits for every disk that answers.
 	Patience time.Duration
 	// Warn, if not nil, is called with each warning for people.
@@ -321,10 +321,10 @@ func (w *Workspace) Survey(ctx context.Context) (catalog.View, error) {
 	return w.Scan(ctx)
 }
 
-// diskPatience bounds how long a command waits for a disk after the last answer of any disk.
+// diskPatience limits how long a command waits for a disk after the last answer of any disk.
 const diskPatience = 5 * time.Second
 
-// mostSilent bounds the roots that a warning names.
+// mostSilent limits the roots that a warning names.
 const mostSilent = 3
 
 // silentRoots returns a warning about the folders that a command has not read because their disks

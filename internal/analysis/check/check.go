@@ -92,7 +92,7 @@ func (r Report) Publishable() bool {
 	return r.Skill.Available && !slices.ContainsFunc(r.Findings, func(f Finding) bool { return Unpublishes(f.Rule) })
 }
 
-// maxListed bounds the listed files. The largest real skill has 1,104.
+// maxListed limits the listed files. The largest real skill has 1,104.
 const maxListed = 10_000
 
 // subject is a skill with its parsed SKILL.md. The rules examine it. All strings are substrings of
@@ -338,6 +338,6 @@ func (s *subject) exists(p string) (bool, error) {
 	if skill.Hidden(p) {
 		return false, fs.ErrNotExist
 	}
-	_, err := fs.Stat(s.skill.FS, p) // the path may be an empty folder, or beyond the bound of the list
+	_, err := fs.Stat(s.skill.FS, p) // the path may be an empty folder, or not listed because there are too many files
 	return err == nil, err
 }

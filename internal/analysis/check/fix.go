@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// Level is the certainty of a fix.
+// Level tells how certain a fix is.
 type Level int
 
 // The levels. A certain fix cannot change the meaning of the skill. A guess most probably matches
@@ -150,7 +150,7 @@ func consequences(changes []Change, findings []Finding) (out []Change) {
 	return out
 }
 
-// maxWritten bounds the bytes of a line that a suggestion quotes.
+// maxWritten limits the bytes of a line that a suggestion quotes.
 const maxWritten = 200
 
 // request returns the change as a suggestion, with the lines that it writes. If a later fix changes

@@ -10,14 +10,14 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// The bounds on a file that is fixed: the number of its problems, and the bytes of its frontmatter.
-// They bound the work, since every fix is tried. The longest real frontmatter has 9.6 kB.
+// The limits on a file that is fixed: the number of its problems, and the bytes of its frontmatter.
+// They limit the work, since every fix is tried. The longest real frontmatter has 9.6 kB.
 const (
 	maxFixes       = 20
 	maxFrontmatter = 16 << 10
 )
 
-// isLeftToAuthor reports whether a file exceeds the bounds, so that no fix is tried.
+// isLeftToAuthor reports whether a file exceeds these limits. No fix is tried then.
 func isLeftToAuthor(problems []skill.Problem, doc *frontmatter.Document) bool {
 	return len(problems) > maxFixes || len(doc.Fields) > 0 && doc.Body > maxFrontmatter
 }

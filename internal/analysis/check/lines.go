@@ -15,7 +15,7 @@ const bom = "\ufeff"
 // lines.
 type line struct {
 	text string
-	at   int32 // see offset
+	at   int32 // where it begins; see offset
 	ends uint8 // index in lineEnds
 }
 

@@ -30,7 +30,7 @@ var (
 	absoluteURI = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]+:`)
 )
 
-// maxLinks bounds the links of a body. Each may be compared with the names of all files.
+// maxLinks limits the links of a body. Each may be compared with the names of all files.
 const maxLinks = 2000
 
 // scanner tracks from line to line whether the text is code or a comment. It recognises only the

@@ -61,8 +61,8 @@ func hasUnseen(text string) bool {
 	return false
 }
 
-// withoutTwins drops each finding of text-zero-width about characters that a finding of package
-// scan is also about.
+// withoutTwins drops each finding of text-zero-width about characters that package scan also
+// reports.
 func withoutTwins(all, found []Finding) []Finding {
 	return slices.DeleteFunc(all, func(f Finding) bool {
 		return f.Rule == ruleTextZeroWidth && slices.ContainsFunc(found, func(o Finding) bool {

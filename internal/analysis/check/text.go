@@ -11,7 +11,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// maxRuns bounds the runs of characters that a rule reports in one file.
+// maxRuns limits the runs of characters that a rule reports in one file.
 const maxRuns = 20
 
 func zeroWidth(s *subject) (out []Finding) {

@@ -178,7 +178,7 @@ type watcher interface {
 	Watching() (on bool, reason string)
 }
 
-// watchPatience bounds the time for registering watches. Each folder takes a system call, and there
+// watchPatience limits the time for registering watches. Each folder takes a system call, and there
 // can be a million folders.
 const watchPatience = 30 * time.Second
 

@@ -21,7 +21,7 @@ import (
 // This file finds files and folders that have the requested name but that a scan does not reach: a
 // skill in an ignored folder or outside the roots, a folder without SKILL.md, or a single file.
 
-// The bounds of the search. The search is the last resort, and may run in a home folder.
+// The limits of the search. The search is the last resort, and may run in a home folder.
 const (
 	elsewherePatience = 2 * time.Second
 	elsewhereFolders  = 50_000
@@ -43,7 +43,7 @@ type elsewhere struct {
 	bare    []BareFolder
 	seen    map[string]bool // folders that were reported
 	folders int
-	cut     string // the folder in which the search reached a bound, or ""
+	cut     string // the folder in which the search reached a limit, or ""
 	full    bool   // the search found enough
 }
 

@@ -35,7 +35,7 @@ type Explanation struct {
 	Unsearched []string     `json:"notLookedAt"`       // places where knack could not look
 	Missing    []Missing    `json:"missing,omitempty"` // skills with this name that a lock contains but no root has
 
-	Report  *Report          `json:"-"` // has the verdicts of Entries
+	Report  *Report          `json:"-"` // the verdicts on Entries
 	Answer  Answer           `json:"-"`
 	Other   *catalog.Entry   `json:"-"` // see [LoadsOtherwise]
 	Entries []*catalog.Entry `json:"-"` // the entries of Skills
@@ -80,7 +80,7 @@ func (s *Explanation) answer() Answer {
 	return NotLoadable
 }
 
-// bareFiles bounds the listed files of a folder without a skill.
+// bareFiles limits the listed files of a folder without a skill.
 const bareFiles = 20
 
 // BareFolder is a folder without a skill.

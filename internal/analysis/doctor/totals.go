@@ -16,7 +16,7 @@ import (
 // Totals are the numbers in a report. A server that is still judging computes them from its first
 // verdicts.
 type Totals struct {
-	// Count has the status of every skill, and the findings of the judged skills.
+	// Count holds the status of every skill, and the findings of the judged skills.
 	Count judgement.Count
 	// Scan counts skills without a verdict as not scanned.
 	Scan judgement.ScanCount

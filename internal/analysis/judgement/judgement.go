@@ -39,9 +39,9 @@ type Verdict struct {
 }
 
 const (
-	// hiddenShown bounds the dot-entries of a skill that a verdict lists.
+	// hiddenShown limits the dot-entries of a skill that a verdict lists.
 	hiddenShown = 5
-	// hiddenCounted bounds the dot-entries that are counted.
+	// hiddenCounted limits the dot-entries that are counted.
 	hiddenCounted = 1000
 )
 
@@ -70,7 +70,7 @@ func InPlace(e *catalog.Entry, own check.Report, by skill.Position) *Verdict {
 
 // Judge judges skills. The zero Judge uses the rules unchanged.
 type Judge struct {
-	// Lanes has the lanes that the operator sets for rules of package scan.
+	// Lanes holds the lanes that the operator sets for rules of package scan.
 	Lanes map[skill.RuleID]scan.Lane
 	// Known, if not nil, returns a scan report on exactly the served bytes of a skill, or nil. A
 	// held-back skill is not scanned again, so this report is the only one on its contents.
@@ -208,7 +208,7 @@ type Summary struct {
 	Held      bool // the operator's policy holds the skill back; its status is skipped
 }
 
-// Summary returns the verdict in numbers.
+// Summary returns the state of the skill and the numbers of its findings.
 func (d *Verdict) Summary() Summary {
 	s := Summary{Status: d.Entry.Status, Published: d.Publishable() && d.Entry.Status != catalog.Unlisted, Held: d.Entry.HeldBack(), Judged: d.Whole}
 	for _, f := range d.Findings {

@@ -118,7 +118,7 @@ func undeclared(faults []plugin.Fault) []plugin.Fault {
 	return faults
 }
 
-// The bounds of the search for skills that no client finds.
+// The limits of the search for skills that no client finds.
 const (
 	maxBelow = 6      // levels below skills/
 	maxSeen  = 20_000 // entries

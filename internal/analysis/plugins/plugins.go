@@ -126,7 +126,7 @@ func (j *judge) sort() {
 	})
 }
 
-// Is reports whether the folder at an absolute path is a plugin or has a marketplace.
+// Is reports whether the folder at an absolute path is a plugin or contains a marketplace.
 func Is(folder string) bool {
 	root, err := dir.OpenPackage(folder)
 	if err != nil {
@@ -171,7 +171,7 @@ func (j *judge) isPlugin(asked bool) bool {
 	return m == nil || plugin.DeclaresSchema(m.Schema)
 }
 
-// file is a file that was read. It has the data that is needed to report its faults.
+// file is a file that was read. It holds the data that is needed to report its faults.
 type file struct {
 	path string // below the judged folder
 	data []byte

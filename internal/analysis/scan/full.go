@@ -17,7 +17,7 @@ type firings struct {
 	enforce, review bool
 }
 
-// maxFired bounds how often a rule fires in one file before further firings are only counted.
+// maxFired limits how often a rule fires in one file before its further findings are only counted.
 const maxFired = 1000
 
 // Full reports whether a rule has fired so often in a file that another firing is only counted. If

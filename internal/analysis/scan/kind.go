@@ -130,8 +130,8 @@ func programOf(data []byte) string {
 	case has("\xfe\xed\xfa\xce"), has("\xfe\xed\xfa\xcf"), has("\xce\xfa\xed\xfe"), has("\xcf\xfa\xed\xfe"):
 		return "a Mach-O program"
 	case has("\xca\xfe\xba\xbe") && len(data) >= 8:
-		// At this offset, a Mach-O file for several processors has their number, and a Java class
-		// the version of its format.
+		// The same bytes begin a Mach-O file for several processors and a Java class. The number
+		// here is the number of processors, or else the version of the class format.
 		if binary.BigEndian.Uint32(data[4:]) < 20 {
 			return "a Mach-O program"
 		}

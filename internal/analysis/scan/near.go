@@ -20,17 +20,17 @@ type Named struct {
 	Origin string // the root or repository of the skill, as displayed
 }
 
-// The bounds on the length of a name that is compared. A shorter word is one letter away from many
+// The limits on the length of a name that is compared. A shorter word is one letter away from many
 // other words, and the specification allows no longer names.
 const (
 	leastNear = 5
 	mostNear  = 64
 )
 
-// maxCompared bounds the names that are compared for each part of a name.
+// maxCompared limits the names that are compared for each part of a name.
 const maxCompared = 100
 
-// maxNearShown bounds the names that a finding lists.
+// maxNearShown limits the names that a finding lists.
 const maxNearShown = 3
 
 // Near returns findings of the rule name-near, by the index of the skill. A skill has such a

@@ -7,7 +7,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// MaxSize bounds a baseline, in bytes.
+// MaxSize limits a baseline, in bytes.
 const MaxSize = 16 << 20
 
 // restore is the fix for a file that knack did not write.

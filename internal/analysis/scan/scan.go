@@ -40,7 +40,7 @@ type Finding struct {
 	Text skill.Digest
 }
 
-// maxFindings bounds the findings that a report lists. Further findings are only counted.
+// maxFindings limits the findings that a report lists. Further findings are only counted.
 const maxFindings = 100
 
 // Report is the result of scanning one skill.
@@ -114,7 +114,7 @@ func (s served) Open(name string) (fs.File, error) { return s.k.FS.Open(s.k.OnDi
 
 // Skill scans the given files of a skill. The files are those that the skill's resources would
 // list. Skill judges the main file first, then the others by size, the smallest first, and archives
-// last. So no large file can use up the bounds of the scan before a script is judged. A file that
+// last. So no large file can use up the limits of the scan before a script is judged. A file that
 // cannot be read or judged becomes a finding of the rule not-read. The only error is the context's.
 func Skill(ctx context.Context, fsys fs.FS, files []skill.File, o Options) (Report, error) {
 	return newScanner(o).all(ctx, fsys, files)

@@ -218,7 +218,7 @@ func walkYAML(f *passage.File, visit func(setting)) error {
 }
 
 // runner returns a phrase about the program that runs a file when the file's folder is used. The
-// phrase also says when. It is "" for other files.
+// phrase also tells when. It is "" for other files.
 func runner(name string) string {
 	switch name {
 	case "sitecustomize.py", "usercustomize.py": // Python, site

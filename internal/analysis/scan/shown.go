@@ -14,7 +14,7 @@ func NamesCredentials(path string) bool { return words.Credential(path) }
 // and line ends. Text after the secret keeps its line and column.
 func MaskSecrets(text string) string { return secrets.Mask(text) }
 
-// maxLine bounds the bytes that lineOf returns before a range and after it.
+// maxLine limits the bytes that lineOf returns before a range and after it.
 const maxLine = 4 << 10
 
 // lineOf returns the lines of a range, and the lines that backslashes at line ends join to them.

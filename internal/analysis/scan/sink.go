@@ -151,7 +151,8 @@ func (s *scanner) unreadable(path, why, fix string) {
 	s.add(Finding{Rule: passage.NotRead, File: path, Message: why, Fix: fix})
 }
 
-// TooLarge reports that a file exceeds a bound, so that not all of it was judged, and why.
+// TooLarge reports that a part of a file was not judged because the file exceeds a limit, and which
+// one.
 func (s *scanner) TooLarge(path, why string) {
 	s.tooLarge = true
 	s.Fact(passage.FactNotRead, path)

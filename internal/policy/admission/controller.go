@@ -121,7 +121,7 @@ const (
 	maxSize  = 256 << 20
 )
 
-// budget bounds the time that one scan of a server spends on judging unknown skills. The remaining
+// budget limits the time that one scan of a server spends on judging unknown skills. The remaining
 // skills are held back, and another scan follows immediately. Some 300 real skills are judged in
 // that time. So a client that lists skills only when it starts nearly always gets all of them.
 const budget = time.Second

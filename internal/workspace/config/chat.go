@@ -55,7 +55,7 @@ const (
 // ChatWires are the values of chat.models.NAME.wire. The first is the default.
 var ChatWires = []string{WireOpenAI, WireAnthropic}
 
-// maxModels bounds chat.models, and maxModelName the characters of a name there.
+// maxModels limits the number of names in chat.models, and maxModelName the characters of a name.
 const (
 	maxModels    = 256
 	maxModelName = 64

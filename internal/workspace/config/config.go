@@ -23,7 +23,7 @@ import (
 // Name is the file's name, in a project and in the user's folder.
 const Name = "knack.yaml"
 
-// MaxSize bounds the file, in bytes.
+// MaxSize limits the bytes of a file.
 const MaxSize = 1 << 20
 
 // Rules of a file's problems, in addition to the YAML rules.
@@ -197,7 +197,7 @@ type key[T any] struct {
 // decoder decodes a file and collects its problems.
 type decoder struct{ problems []skill.Problem }
 
-// maxProblems bounds the problems of one file.
+// maxProblems limits the problems that are reported for one file.
 const maxProblems = 100
 
 func (d *decoder) add(rule skill.RuleID, p skill.Position, field, fix, format string, args ...any) {

@@ -25,7 +25,7 @@ type Word struct {
 	Position skill.Position
 }
 
-// maxDirs bounds project.dirs: each is scanned and watched.
+// maxDirs limits the number of folders in project.dirs, since each is scanned and watched.
 const maxDirs = 16
 
 // projectLabel matches the labels of the roots of a project and of its parents.

@@ -21,10 +21,11 @@ type Root struct {
 	Position skill.Position
 }
 
-// maxRoots bounds roots: each is scanned and watched.
+// maxRoots limits the number of roots, since each is scanned and watched.
 const maxRoots = 256
 
-// maxPublisher bounds a title and an owner, in characters: they are in every row of a list.
+// maxPublisher limits the characters of a title and of an owner, since they are in every row of a
+// list.
 const maxPublisher = 100
 
 // rootLabel matches the labels of roots. URIs, names and metrics contain labels unchanged.

@@ -14,7 +14,7 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// maxAccept bounds scan.accept and scan.approve.
+// maxAccept limits the number of items of scan.accept and of scan.approve.
 const maxAccept = 1024
 
 // today returns the present time, for checks of expiry; tests replace it.

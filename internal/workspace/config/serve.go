@@ -38,7 +38,7 @@ type Audit struct {
 // Usage is the section usage: the file for the usage counts.
 type Usage struct{ File string }
 
-// DefaultAudit has the defaults of the section audit: 100 MiB in a file and 10 older files.
+// DefaultAudit holds the defaults of the section audit: 100 MiB in a file and 10 older files.
 var DefaultAudit = Audit{MaxSize: 100 << 20, Keep: 10}
 
 // Limits is the section limits. Fields are nil if the file lacks the key.
@@ -242,7 +242,7 @@ func (d *decoder) text(at string, v frontmatter.Value, fix string) string {
 	return text
 }
 
-// textOK decodes a text that is not blank, and reports whether the value is one.
+// textOK decodes a text that is not blank. ok is false for other values.
 func (d *decoder) textOK(at string, v frontmatter.Value, fix string) (text string, ok bool) {
 	text = strings.TrimSpace(v.Text)
 	if ok = v.Kind == frontmatter.String && text != ""; !ok {
@@ -269,7 +269,7 @@ func (d *decoder) oneOf(at string, v frontmatter.Value, words []string) string {
 	return v.Text
 }
 
-// number decodes a number within bounds.
+// number decodes a number within limits.
 func (d *decoder) number(at string, v frontmatter.Value, least, most float64, whole bool) float64 {
 	n, err := strconv.ParseFloat(v.Text, 64)
 	if v.Kind != frontmatter.Number || err != nil || n < least || n > most || whole && n != math.Trunc(n) {

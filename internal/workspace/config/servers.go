@@ -32,7 +32,7 @@ type Server struct {
 // Setting is a name with its value: a header of requests, or a variable of a program.
 type Setting struct{ Name, Value string }
 
-// defaultTimeout bounds the time of one request to a server.
+// defaultTimeout limits the time of one request to a server.
 const defaultTimeout = 30 * time.Second
 
 // Bounds of a server.

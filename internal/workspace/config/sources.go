@@ -39,7 +39,7 @@ const (
 	DefaultOwnPoll = time.Minute
 )
 
-// Bounds of the same keys. store.keep has a minimum: a client may continue to read the earlier
+// The limits of the same keys. store.keep has a minimum: a client may continue to read the earlier
 // release for minutes after a new one is served. poll has a minimum, since registries limit
 // requests, and a maximum, since after an hour no person still waits for a release.
 const (
@@ -49,7 +49,7 @@ const (
 	maxPoll = time.Hour
 )
 
-// maxSources bounds the sources, since all are polled at the same times.
+// maxSources limits the number of sources, since all are polled at the same times.
 const maxSources = 64
 
 func sourceKeys(at string) []key[Source] {
@@ -158,7 +158,7 @@ var storeKeys = []key[Store]{
 	}},
 }
 
-// duration decodes a time between two bounds.
+// duration decodes a time between two limits.
 func (d *decoder) duration(at string, v frontmatter.Value, least, most time.Duration, fix string) time.Duration {
 	t, err := time.ParseDuration(v.Text)
 	if v.Kind != frontmatter.String || err != nil || t < least || t > most {

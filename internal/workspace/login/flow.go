@@ -37,13 +37,13 @@ type Options struct {
 	Show func(issuer, address, code string)
 }
 
-// patience bounds the time that a person has to sign in.
+// patience is the time that a person has to sign in.
 const patience = 10 * time.Minute
 
-// maxAnswer bounds an answer of a provider, in bytes.
+// maxAnswer limits the bytes of a provider's answer.
 const maxAnswer = 1 << 20
 
-// Error is a failure with its fix.
+// Error describes a failure and its fix.
 type Error struct{ Message, Fix string }
 
 // Error implements error.

@@ -43,7 +43,7 @@ type Login struct {
 // Store stores the logins of one user, each in a file that only this user can read.
 type Store struct{ Dir string }
 
-// maxFile bounds the file of a login, in bytes: tokens of some providers have 16 KiB.
+// maxFile limits the bytes of a login's file. The tokens of some providers have 16 KiB.
 const maxFile = 256 << 10
 
 func (s Store) file(name string) string { return filepath.Join(s.Dir, name+".json") }

@@ -34,8 +34,8 @@ type Options struct {
 	Warn     func(text string)  // called from any goroutine
 	Fetch    *httpfetch.Fetcher // of the command
 	Login    string             // appended to the message about a server that refuses access, or ""
-	// Typed are the addresses of the MCP servers that a person typed. Only these servers get the
-	// token of [Token]. Another server may come from the lock of a clone.
+	// Typed lists the addresses of MCP servers that a person typed. Only these servers receive the
+	// token of [Token], since other addresses may come from a cloned repository.
 	Typed []string
 }
 

@@ -22,9 +22,9 @@ import (
 )
 
 const (
-	// maxFile bounds the files that are read: 5,000 plugins of Claude Code take 2 MB.
+	// maxFile limits the bytes of a file that is read. 5,000 plugins of Claude Code need 2 MB.
 	maxFile = 8 << 20
-	// maxEntries bounds the folders of a cache.
+	// maxEntries limits the folders of a cache.
 	maxEntries = 10_000
 )
 

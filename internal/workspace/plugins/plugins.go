@@ -33,7 +33,7 @@ const (
 	Disabled State = "disabled"
 	Damaged  State = "damaged"       // its client cannot load it, or knack cannot read it
 	Orphaned State = "orphaned"      // it is in the cache of its client, but not installed
-	Unknown  State = "state unknown" // nothing says whether its client loads it
+	Unknown  State = "state unknown" // it is unknown whether its client loads it
 	Late     State = "late"          // the disk with the files of its client does not answer
 )
 
@@ -59,7 +59,7 @@ type Options struct {
 	// All also finds the plugins that no client loads: plugins in a cache that are not installed,
 	// and plugins with an unknown state.
 	All bool
-	// Patience bounds the wait for a client whose files do not answer.
+	// Patience limits the wait for a client whose files do not answer.
 	Patience time.Duration
 	// Shown formats an absolute path for people.
 	Shown func(path string) string
@@ -135,8 +135,8 @@ var clients = []client{
 // group returns the word with which the labels of a client's plugins begin.
 func (c client) group() string { return c.label + "-plugin" }
 
-// mostServed bounds the plugins whose skills are served. Each is a root, and people have some
-// dozens.
+// mostServed limits the number of plugins whose skills are served. Each is a root, and people have
+// some dozens.
 const mostServed = 512
 
 // IsLabel reports whether a label belongs to a plugin, such as claude-plugin-docs, or is the common

@@ -17,7 +17,7 @@ import (
 	"github.com/knack-dev/knack/internal/workspace/settings"
 )
 
-// maxTokenFile bounds a file with a token, in bytes.
+// maxTokenFile limits the bytes of a file with a token.
 const maxTokenFile = 64 << 10
 
 // credentials are the headers to send to the origin of a source, with the messages about them.
@@ -141,7 +141,7 @@ type secrets struct {
 	sent []string
 }
 
-// maxSecrets bounds the remembered values. leastPart is the shortest beginning of a value that is
+// maxSecrets limits the remembered values. leastPart is the shortest beginning of a value that is
 // removed from a text: a text may be cut within a value.
 const (
 	maxSecrets = 16

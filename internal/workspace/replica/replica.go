@@ -47,7 +47,7 @@ type Options struct {
 	Event    func(follow.Event) // an event of a source
 }
 
-// Replica has the sources that a server follows. A nil Replica has no sources.
+// Replica manages the sources that a server follows. A nil Replica has no sources.
 type Replica struct {
 	group   follow.Group
 	sources []*release.Source
@@ -123,7 +123,7 @@ func Open(o Options) (*Replica, error) {
 	return r, nil
 }
 
-// maxWarnings bounds the warnings about one source.
+// maxWarnings limits the warnings about one source.
 const maxWarnings = 100
 
 // once returns a function that calls warn once for each text, and for at most maxWarnings texts. A

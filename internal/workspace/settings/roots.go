@@ -243,8 +243,7 @@ func Moves(served, now *File, sameRules bool) error {
 // labelledFolder identifies a root by its label and its folder, or a source by its reference.
 type labelledFolder struct{ label, folder string }
 
-// isAt reports whether two roots have the same folder. It reads the disk only if their paths
-// differ.
+// isAt reports whether two roots are the same folder. It reads the disk only if their paths differ.
 func (p labelledFolder) isAt(o labelledFolder) bool {
 	return p.folder == o.folder || realpath.Answers(p.folder) && realpath.Answers(o.folder) && realpath.Same(p.folder, o.folder)
 }

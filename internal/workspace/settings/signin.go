@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/internal/workspace/config"
 )
 
-// maxSecret bounds the secret of a client, in bytes. Providers make far shorter ones.
+// maxSecret limits the bytes of a client's secret. Providers make far shorter ones.
 const maxSecret = 4096
 
 // SignIn returns the provider of the section sign-in, or nil without the section. It reads the file

@@ -21,13 +21,13 @@ const (
 	// interval is the time between two writes. A killed process loses at most the counts of one
 	// interval.
 	interval = 5 * time.Minute
-	// maxSize bounds the file, in bytes: the counts of 10,000 skills and five clients take 2 MB.
+	// maxSize limits the bytes of the file. The counts of 10,000 skills and five clients need 2 MB.
 	maxSize = 32 << 20
-	// maxAside bounds the number of files set aside.
+	// maxAside limits the number of files set aside.
 	maxAside = 100
 	// fileMode lets only the operator read the file. An existing file keeps its mode.
 	fileMode fs.FileMode = 0o600
-	// closeGrace bounds how long Close waits for a disk.
+	// closeGrace limits how long Close waits for a disk.
 	closeGrace = 5 * time.Second
 )
 
@@ -40,8 +40,8 @@ var (
 )
 
 // Ledger writes the counts of a tally to a file at intervals. A server starts even if the file is
-// unusable: the tally then counts in memory, the log has the reason, and each interval tries the
-// file again.
+// unusable: the tally then counts in memory, the log contains the reason, and each interval tries
+// the file again.
 type Ledger struct {
 	path  string
 	tally *usage.Tally

@@ -1,4 +1,4 @@
-// Package archive reads archives in memory, within bounds. It distinguishes archives made to harm
+// Package archive reads archives in memory, within limits. It distinguishes archives made to harm
 // their reader from damaged ones.
 package archive
 
@@ -22,19 +22,19 @@ import (
 
 // The limits of unpacking. They count the bytes that are unpacked, not the sizes in headers.
 const (
-	// leastEntry is the smallest number of bytes that an entry is charged. It bounds the number of
+	// leastEntry is the smallest number of bytes that an entry counts for. It limits the number of
 	// entries.
 	leastEntry = 1 << 10
 	maxNesting = 3
-	// maxRatio bounds the unpacked bytes per packed byte, beyond the first freeRatio bytes. Deflate
+	// maxRatio limits the unpacked bytes per packed byte, beyond the first freeRatio bytes. Deflate
 	// reaches 1,032, and documents reach 30.
 	maxRatio  = 100
 	freeRatio = 1 << 20
-	// maxEntryName bounds the name of an entry, in bytes: PATH_MAX of current systems.
+	// maxEntryName limits the name of an entry, in bytes: PATH_MAX of current systems.
 	maxEntryName = 4096
 )
 
-// MaxEntries bounds the number of entries in the archives of a skill.
+// MaxEntries limits the number of entries in the archives of a skill.
 const MaxEntries = bound.Unpacked / leastEntry
 
 // Hostile is an error about an archive made to harm its reader. Errors of other types are about
@@ -52,7 +52,7 @@ type Visitor interface {
 	Fault(path string, err error)             // an entry cannot be read, or is hostile
 }
 
-// Budget bounds the unpacked bytes of the archives of one skill.
+// Budget limits the unpacked bytes of the archives of one skill.
 type Budget struct {
 	unpacked int64 // bytes so far
 	top      int   // the size of the skill's file that is unpacked
@@ -146,7 +146,7 @@ func entryPath(archive, entry string) (string, error) {
 func (b *Budget) spend(n int) { b.unpacked += int64(max(n, leastEntry)) }
 
 // unpack reads the unpacked form of packed bytes, up to a limit. size is the declared number of
-// bytes. The size of the outer archive also bounds the bytes of a nested archive. If there are more
+// bytes. The size of the outer archive also limits the bytes of a nested archive. If there are more
 // bytes than the limit, unpack returns an error with the bytes that it has read. If the bytes
 // exceed the allowed ratio to the packed bytes, it returns only the error.
 func (b *Budget) unpack(in io.Reader, packed, size, limit int) ([]byte, error) {

@@ -9,18 +9,18 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Memory bounds the peak memory of one parser, in bytes. It also bounds the total for all files
+// Memory limits the peak memory of one parser, in bytes. It also limits the total for all files
 // that are judged at the same time, so that a server with 384 MiB survives a scan.
 const Memory = 24 << 20
 
-// The bounds of a skill.
+// The limits of a skill.
 const (
 	Files    = 10_000   // the largest real skill has 1,104
 	Text     = 32 << 20 // bytes, weighted by the time that their kind of text takes; of 776 real skills, the largest has 0.8 MB
 	Unpacked = 32 << 20 // bytes of all archives together
 )
 
-// The bounds of a file, besides the bounds of its parser.
+// The limits of a file, besides those of its parser.
 const (
 	Words     = 1 << 20 // words of commands; reading them takes about 2 s
 	Names     = 1 << 14 // variables, functions and written files that are tracked
@@ -31,7 +31,7 @@ const (
 	Quotes    = 64      // quotes and lists around a line of Markdown
 	Levels    = 100     // nesting of a settings file
 	Paragraph = 1 << 20 // bytes of a paragraph that can contain HTML, which regular expressions of the parser read
-	// Product bounds the work on the paragraphs of a Markdown file: the sum of each paragraph's
+	// Product limits the work on the paragraphs of a Markdown file: the sum of each paragraph's
 	// bytes times its marks. The parser's time grows with this sum.
 	Product = 300_000_000
 )
@@ -57,7 +57,8 @@ func (p Parser) Most() int { return Memory / p.node }
 // Fits reports whether a text has at most as many nodes as the parser may build.
 func (p Parser) Fits(text string) bool { return len(text) <= p.Most() || p.Nodes(text) <= p.Most() }
 
-// Nodes returns an upper bound on the nodes of a text. It looks at each byte, and parses nothing.
+// Nodes estimates the number of nodes of a text. The estimate is never too low. Nodes only counts
+// bytes and parses nothing.
 func (p Parser) Nodes(text string) (n int) {
 	for i := range len(text) {
 		if p.begins(text[i]) {
@@ -85,9 +86,9 @@ func (p Parser) Marks(line string) (n int) {
 	return n
 }
 
-// MarkdownNodes returns an upper bound on the nodes of a line of Markdown, given its marks and its
-// depth in quotes and lists. It assumes that the line begins a paragraph with its text, all the
-// quotes and lists, and a link at each "[".
+// MarkdownNodes estimates the number of nodes of a line of Markdown, given its marks and its depth
+// in quotes and lists. It assumes that the line begins a paragraph with its text, all the quotes
+// and lists, and a link at each "[".
 func MarkdownNodes(line string, marks, depth int) int {
 	if strings.TrimSpace(line) == "" {
 		return 1
@@ -95,7 +96,7 @@ func MarkdownNodes(line string, marks, depth int) int {
 	return 2 + marks + 2*depth + strings.Count(line, "[")
 }
 
-// share is the largest amount of memory that a parser takes for each byte of a file, in bytes.
+// share is the largest amount of memory that a parser needs for each byte of a file, in bytes.
 const share = 256
 
 var room = semaphore.NewWeighted(Memory)

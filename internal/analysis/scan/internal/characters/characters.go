@@ -38,7 +38,7 @@ func Scan(r passage.Report, p passage.Part) {
 
 // A run of at least this many characters is no accident.
 const (
-	minSelectors = 3 // an emoji has one
+	minSelectors = 3 // an emoji contains one
 	minUnseen    = 8 // a joined emoji, or a letter of a script that joins letters, has one
 )
 
@@ -126,7 +126,7 @@ func isWordLetter(r rune) bool {
 	return unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic) || r >= '0' && r <= '9'
 }
 
-// maxDecoded bounds the characters that are decoded for a message.
+// maxDecoded limits the characters that are decoded for a message.
 const maxDecoded = 1024
 
 // saying returns the end of a message with the text that invisible characters spell. letter decodes

@@ -147,14 +147,14 @@ func (c *codeReader) rawName(i int) string {
 	return name
 }
 
-// maxExpression bounds the tokens of an expression that are examined.
+// maxExpression limits the tokens of an expression that are examined.
 const maxExpression = 400
 
-// maxUnknown bounds the text of a variable whose value is partly unknown. A longer text is dropped.
-// Without this bound, the texts of variables that are assigned from one another grow without end.
+// maxUnknown limits the text of a variable whose value is partly unknown. A longer text is dropped.
+// Without this limit, the texts of variables that are assigned from one another grow without end.
 const maxUnknown = 1024
 
-// looks counts n more examined tokens, and reports whether the bound allows them.
+// looks counts n more examined tokens, and reports whether the limit allows them.
 func (c *codeReader) looks(n int) bool {
 	if c.looked += max(n, 0); c.looked <= bound.Looks {
 		return true

@@ -40,7 +40,7 @@ func (r *shellReader) callExpr(x *syntax.CallExpr, io redirect) value {
 	return r.call(args, io, 0)
 }
 
-// maxWrappers bounds the length of a chain of programs in which each starts the next.
+// maxWrappers limits the length of a chain of programs in which each starts the next.
 const maxWrappers = 20
 
 // call judges a command, given as its words, and returns its output.

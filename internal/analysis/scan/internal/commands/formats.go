@@ -45,7 +45,7 @@ func (c *codeReader) filledIn(text, v value) value {
 	return c.spent(text.merge(v))
 }
 
-// spent returns v. If its text exceeds the bound on derived text, the text is removed.
+// spent returns v, without its text if the limit on derived text is exceeded.
 func (c *codeReader) spent(v value) value {
 	if len(v.text) > 64 && !c.of.spend(len(v.text)) {
 		v.text, v.known = "", false

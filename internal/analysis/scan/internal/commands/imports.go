@@ -111,7 +111,7 @@ func (c *codeReader) requires(i int) {
 	}
 }
 
-// maxNames bounds the tokens of one import that are examined for names.
+// maxNames limits the tokens of one import that are examined for names.
 const maxNames = 200
 
 // renames records a name to which a function is assigned, as in "run = os.system".

@@ -95,7 +95,7 @@ func runsValue(text, by string) bool {
 	}
 }
 
-// maxOneLiner bounds the size of the code that is searched for the words above.
+// maxOneLiner limits the size of the code that is searched for the words above.
 const maxOneLiner = 4 << 10
 
 var (

@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// maxChunk bounds the bytes parsed at a time. A longer script is read in chunks of whole lines.
+// maxChunk limits the bytes parsed at a time. A longer script is read in chunks of whole lines.
 const maxChunk = 32 << 10
 
 // wordsOfReader is the fixed cost of reading a text of commands, in words.
@@ -68,7 +68,7 @@ type secretUse struct {
 // Shell judges shell commands. It expands no globs and runs nothing.
 func (s *Analyzer) Shell(p passage.Part, from Origin) { s.shell(p, from, map[string]value{}) }
 
-// shell judges commands and returns their output. saved has the content of the files that earlier
+// shell judges commands and returns their output. saved holds the content of the files that earlier
 // commands have written.
 func (s *Analyzer) shell(p passage.Part, from Origin, saved map[string]value) (out value) {
 	if p.Depth > bound.Decoded || p.Nest > bound.Nested {

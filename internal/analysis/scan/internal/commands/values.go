@@ -24,7 +24,7 @@ type value struct {
 	session  bool   // the output of a shell that takes commands
 }
 
-// maxFetched bounds the URLs of a value.
+// maxFetched limits the URLs of a value.
 const maxFetched = 8
 
 // empty reports whether nothing is known about a value.

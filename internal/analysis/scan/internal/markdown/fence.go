@@ -160,7 +160,7 @@ func isArgument(word string) bool {
 	return strings.Contains(word, "://") || strings.Contains(word, "@") || strings.HasPrefix(word, "~/") || strings.HasPrefix(word, "./") || strings.HasPrefix(word, "$HOME/") || words.Outside(word)
 }
 
-// maxPrompt bounds the bytes of a line that are searched for a prompt.
+// maxPrompt limits the bytes of a line that are searched for a prompt.
 const maxPrompt = 200
 
 func promptLength(line string) int {

@@ -16,7 +16,7 @@ import (
 // commands and instructions only if it is longer. A shorter text is a mere label.
 const minHidden = 60
 
-// maxNotice bounds the bytes that are searched for the first line of a notice.
+// maxNotice limits the bytes that are searched for the first line of a notice.
 const maxNotice = 400
 
 // hidden judges a text that people do not see. what describes the text in findings. A text of at
@@ -103,7 +103,7 @@ func (m *page) attribute(value []byte, pos int, what string) {
 	m.hidden(m.p.With(string(value), pos), what, minHidden)
 }
 
-// maxNear bounds the distance in bytes between the beginning of a link and its title or text.
+// maxNear limits the distance in bytes between the beginning of a link and its title or text.
 const maxNear = 4 << 10
 
 // linesOf returns a range of the page as a part.

@@ -57,7 +57,7 @@ type link struct {
 	from, to int // the range of the link's text, or of the bare address
 }
 
-// maxBlank bounds the consecutive blank lines that are kept. The parser takes memory for each.
+// maxBlank limits the consecutive blank lines that are kept. The parser needs memory for each.
 const maxBlank = 2
 
 // squeeze returns a part with long runs of blank lines shortened.
@@ -128,7 +128,7 @@ func (m *page) tooMuch() string {
 	if product+length*inBlock <= bound.Product && !html {
 		return ""
 	}
-	// Compute the product again without the marks in code, which take no time.
+	// Compute the product again without the marks in code, on which the parser spends no time.
 	product, html = 0, false
 	source := []byte(m.p.Text)
 	_ = ast.Walk(blockParser().Parse(text.NewReader(source)), func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -158,7 +158,7 @@ func (m *page) tooMuch() string {
 // nesting tracks the indentations of the open lists and quotes of a text.
 type nesting []int
 
-// depth returns an upper bound on the quotes and lists around a line.
+// depth estimates how many quotes and lists surround a line. The estimate is never too low.
 func (n *nesting) depth(line string) int {
 	marks := countMarks(line)
 	if marks == 0 {

@@ -148,7 +148,7 @@ func all(links []link, text string) iter.Seq[link] {
 	}
 }
 
-// maxScheme and maxAddress bound the lengths of a scheme and of an address.
+// maxScheme and maxAddress limit the lengths of a scheme and of an address.
 const (
 	maxScheme  = 8
 	maxAddress = 2 << 10

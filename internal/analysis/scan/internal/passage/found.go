@@ -16,7 +16,8 @@ type Report interface {
 	Full(id skill.RuleID, f *File) bool
 	// Fact records a fact about the skill.
 	Fact(kind Fact, value string)
-	// TooLarge reports that a file exceeds a bound, so that not all of it was judged, and why.
+	// TooLarge reports that a part of a file was not judged because the file exceeds a limit, and
+	// which one.
 	TooLarge(path, why string)
 	// During calls judge, and returns the rules that fire during the call. enforced reports whether
 	// one of them is in the lane enforce.
@@ -85,11 +86,11 @@ const (
 	Facts                    // the number of kinds
 )
 
-// The bounds of facts: the number of facts in a list, and the length of one fact in bytes.
+// The limits of facts: the number of facts in a list, and the length of one fact in bytes.
 const (
 	MaxFacts = 1000
 	MaxFact  = 200
-	// MaxProgram bounds the name of a program. A longer word at the beginning of a command is data,
+	// MaxProgram limits the name of a program. A longer word at the beginning of a command is data,
 	// such as a line of a key.
 	MaxProgram = 40
 )

@@ -74,7 +74,7 @@ func Quote(text string) string {
 	return "'" + display.Echo(display.Cut(text, maxQuote)) + "'"
 }
 
-// maxQuoted bounds the bytes that Quote searches for secrets. It is larger than maxQuote, the bound
+// maxQuoted limits the bytes that Quote searches for secrets. It is larger than maxQuote, the limit
 // on the text that Quote returns.
 const maxQuoted = 4096
 
@@ -257,7 +257,7 @@ const (
 	keyBegins = "-----BEGIN "
 	keyEnds   = "PRIVATE KEY" // followed by "-----", or by " BLOCK-----" in OpenPGP
 	maxKey    = 32 << 10
-	// maxHeaders bounds the headers of a key in the formats of OpenSSL and OpenPGP.
+	// maxHeaders limits the headers of a key in the formats of OpenSSL and OpenPGP.
 	maxHeaders = 5
 	maxHeader  = 100
 	leastKey   = 60 // characters of base64: an Ed25519 key in PKCS #8 has 64

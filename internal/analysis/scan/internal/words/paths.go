@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// maxPath bounds the bytes of a path that Credential judges. People do not write longer paths.
+// maxPath limits the bytes of a path that Credential judges. People do not write longer paths.
 const maxPath = 200
 
 // Credential reports whether a text is the path of a file with credentials, such as
@@ -55,7 +55,7 @@ func belowHome(path string) (string, bool) {
 	return "", false
 }
 
-// IsDotEnv reports whether a path is a .env file, which has the variables of a project (dotenv).
+// IsDotEnv reports whether a path is a .env file, which holds the variables of a project (dotenv).
 func IsDotEnv(path string) bool {
 	switch path[strings.LastIndexByte(path, '/')+1:] {
 	case ".env", ".env.local", ".env.production", ".env.development":

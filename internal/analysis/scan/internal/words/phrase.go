@@ -16,7 +16,7 @@ type word struct {
 	last     bool // the word ends its sentence
 }
 
-// maxWord bounds the bytes of a word whose text is kept. Words of languages are not longer.
+// maxWord limits the bytes of a word whose text is kept. Words of languages are not longer.
 const maxWord = 64
 
 // wordAt returns the first word of a text at or after an offset.

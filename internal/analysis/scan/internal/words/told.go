@@ -80,10 +80,10 @@ func Password(text string, link int) (from, to int, ok bool) {
 	}
 }
 
-// maxWhole bounds the bytes that are added to a password to complete its word.
+// maxWhole limits the bytes that are added to a password to complete its word.
 const maxWhole = 2 << 10
 
-// maxPassword bounds the distance in bytes from the word to its password.
+// maxPassword limits the distance in bytes from the word to its password.
 const maxPassword = 160
 
 // isPlaceholder reports whether a password is a placeholder for the reader's own, or an ordinary

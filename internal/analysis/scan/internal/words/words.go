@@ -15,7 +15,7 @@ type Set struct {
 	all  map[string]bool
 }
 
-// Has reports whether a set has a word.
+// Has reports whether a set contains a word.
 func (s *Set) Has(word string) bool {
 	s.once.Do(func() {
 		s.all = map[string]bool{}
