@@ -32,11 +32,11 @@ import (
 	"sync"
 )
 
-// Folder is the folder in the home folder with the skills for all projects and their lock.
+// Folder is the folder in the user's home that holds the skills for all projects, and their lock.
 const Folder = ".agents"
 
-// SkillsFolder is the folder for skills, in a project or in the home folder, that belongs to no
-// agent and that most agents read (agentskills.io).
+// SkillsFolder is the folder of skills that most agents read (agentskills.io). It exists in
+// projects and in the home folder, and belongs to no single agent.
 const SkillsFolder = Folder + "/skills"
 
 // Agent is a program that reads skills.
@@ -51,14 +51,15 @@ type Agent struct {
 	Source   string
 }
 
-// Pair is a folder in each project and one in the home folder. Either may be "".
+// Pair is a folder in each project, and the matching folder in the user's home. One of them may be
+// "".
 type Pair struct {
 	Label             string // without "-project" and "-user"
 	InProject, AtHome string // the labels of the two folders
 	Project           string // slash-separated, relative to the project's folder
 	Home              string // a place, see [Homes.Path]
-	// Common is set if other programs use the name of the project's folder too. The folder counts
-	// only if the agent is detected.
+	// Common is set if other programs use the name of the project's folder too. Then the folder
+	// counts only in a project where the agent is detected.
 	Common bool
 	Agent  *Agent // the agent that the folders belong to
 	Source string
@@ -139,8 +140,8 @@ func list(cell string) []string {
 	return strings.Split(cell, ";")
 }
 
-// read sets the labels of the folders that an agent reads, with "-project" and "-user". labeled has
-// the pairs by their labels.
+// read sets the labels of the folders that an agent reads, with "-project" and "-user". labeled
+// maps labels to pairs.
 func (t *contents) read(a *Agent, labeled map[string]*Pair) {
 	named := a.Reads
 	a.Reads = nil
@@ -197,8 +198,8 @@ func Named(name string) *Agent {
 	return nil
 }
 
-// Labels lists the labels of all folders of the table in their order. The label of a project's
-// folder precedes the label of the folder in the user's home.
+// Labels lists the labels of all folders in the table, in its order. The label of a project's
+// folder comes before the label of the matching folder in the user's home.
 func Labels() (out []string) {
 	for _, p := range Pairs() {
 		if p.Project != "" {
@@ -211,8 +212,8 @@ func Labels() (out []string) {
 	return out
 }
 
-// Readers lists the names of the agents that read a folder with the given labels. The label of a
-// folder in a parent of the project counts as the label of the project's folder.
+// Readers lists the names of the agents that read a folder with one of the given labels. A folder
+// in a parent of the project counts as the project's folder.
 func Readers(labels []string) (names []string) {
 	if len(labels) == 1 {
 		return table().readers[WithoutNumber(labels[0])]
@@ -227,8 +228,8 @@ func Readers(labels []string) (names []string) {
 	return names
 }
 
-// WithoutNumber returns the label of a folder in the project, given the label of that folder in one
-// of the project's parents. It returns any other label unchanged.
+// WithoutNumber removes the number from the label of a folder in one of the project's parents. It
+// returns any other label unchanged.
 func WithoutNumber(label string) string {
 	folder, n, ok := strings.Cut(label, "-project-")
 	if !ok || n == "" || strings.Trim(n, "0123456789") != "" {
@@ -240,13 +241,13 @@ func WithoutNumber(label string) string {
 // Homes resolves the places of the table for one user.
 type Homes struct {
 	Home string // the user's home folder, or "" if unknown
-	// Getenv returns the values of the variables that move a home. It is nil if no variable counts,
-	// as on a server for other machines.
+	// Getenv returns the values of the variables that move a home. If it is nil, the variables are
+	// ignored, as on a server for other machines.
 	Getenv func(string) string
 }
 
-// Moved returns the folder in the value of a variable, or "". A relative path counts as unset,
-// since it names another folder in each working directory.
+// Moved returns the folder in the value of a variable, or "". It ignores a relative path, which
+// would mean a different folder in each working directory.
 func (h Homes) Moved(variable string) string {
 	if h.Getenv == nil {
 		return ""

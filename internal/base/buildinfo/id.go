@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// ID returns an identifier of the running build, for results that another build might not repeat.
-// It is "" if the build is unknown. ID reads the executable at most once, and only if version and
-// commit do not identify the build.
+// ID returns an identifier of the running build. Cached results carry it, because another build
+// might not repeat them. It is "" if the build is unknown. ID reads the executable at most once,
+// and only if version and commit do not identify the build.
 var ID = sync.OnceValue(func() string {
 	path, err := os.Executable()
 	if err != nil {

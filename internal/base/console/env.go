@@ -25,9 +25,10 @@ type Env struct {
 	// Local connects to servers on this machine that no user named. It is nil to use the network.
 	Local http.RoundTripper
 	Home  string // the user's home folder, or "" if unknown
-	// User returns the name of the system's user. It is nil if unknown. See [Env.UserName].
+	// User returns the name of the system's user. It is nil if the name is unknown. See
+	// [Env.UserName].
 	User func() string
-	// StdinTerminal and the others report whether the stream is a terminal.
+	// StdinTerminal, StdoutTerminal and StderrTerminal report whether the stream is a terminal.
 	StdinTerminal, StdoutTerminal, StderrTerminal bool
 	// Width is the width of the terminal on stdout or stderr, in columns, or 0 if unknown.
 	Width int
@@ -37,8 +38,8 @@ type Env struct {
 	Config string
 	// Takes reports whether a command of knack has a flag. It is nil if no command is known.
 	Takes func(command, flag string) bool
-	// Alone reports whether the process ends with this command, which may then tune the garbage
-	// collector for itself.
+	// Alone reports whether the process ends with this command. Such a command may tune the garbage
+	// collector.
 	Alone bool
 
 	progress *progress // see [Start]
@@ -52,8 +53,8 @@ func (e *Env) Variable(name string) string {
 	return e.Getenv(name)
 }
 
-// Folders returns the user's folders for files that knack can make again (cache) and for its other
-// files (state). A folder is "" if unknown.
+// Folders returns two folders of the user. cache is for files that knack can make again, and state
+// is for its other files. A folder is "" if unknown.
 func (e *Env) Folders() (cache, state string) {
 	if cache = e.Variable("XDG_CACHE_HOME"); !filepath.IsAbs(cache) {
 		cache = ""

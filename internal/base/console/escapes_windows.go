@@ -7,8 +7,9 @@ import (
 )
 
 // showsEscapes reports whether a stream understands escape sequences. A console of Windows 10 or
-// later does once it is asked to, and showsEscapes asks it; an older one shows them as text. Any
-// other stream (a file, a pipe, another program's terminal) is assumed to understand them.
+// later understands them once a program turns them on, which showsEscapes does. An older console
+// shows them as text. Any other stream (a file, a pipe, another program's terminal) is assumed to
+// understand them.
 func showsEscapes(f *os.File) bool {
 	console, mode := windows.Handle(f.Fd()), uint32(0)
 	if windows.GetConsoleMode(console, &mode) != nil || mode&windows.ENABLE_VIRTUAL_TERMINAL_PROCESSING != 0 {

@@ -4,5 +4,5 @@ package console
 
 import "os"
 
-// forgetKeys does nothing: on this system, keys that were typed ahead become the next line.
+// forgetKeys does nothing. On this system, keys that were typed ahead become the next line.
 func forgetKeys(*os.File) {}

@@ -34,7 +34,7 @@ type Lines struct {
 	in       *os.File  // the terminal, if it supports editing
 	keys     *keys
 	editor   *term.Terminal
-	pending  chan typed // the result of a read whose caller did not wait for it
+	pending  chan typed // the line that a read returned after its caller had gone
 
 	mu  sync.Mutex
 	raw *term.State // the terminal's state before editing, else nil
@@ -73,8 +73,8 @@ func (e *Env) Lines() *Lines {
 func (l *Lines) IsTyped() bool { return l.out != nil }
 
 // Line shows a prompt and reads one line, without its line end. The error is io.EOF at the end of
-// the input, one of the errors above, or the cause of the context. If the context ends first, the
-// next call returns the line that is being typed.
+// the input, [ErrCtrlC], [ErrDropped], [ErrLongLine], or the cause of the context. If the context
+// ends first, the next call returns the line that is being typed.
 func (l *Lines) Line(ctx context.Context, prompt string) (string, error) {
 	if l.pending == nil {
 		l.pending = make(chan typed, 1)
@@ -203,7 +203,7 @@ const (
 
 var pasted = strings.NewReplacer(shownEnd, "\n", shownTab, "\t")
 
-// The marks that a terminal sends around a paste.
+// The sequences with which a terminal begins and ends a paste.
 const (
 	pasteBegin = "\x1b[200~"
 	pasteEnd   = "\x1b[201~"
@@ -213,9 +213,9 @@ const (
 // ends of a paste. One Read returns at most one line.
 type keys struct {
 	in    io.Reader
-	raw   []byte // read but not processed
-	out   []byte // processed but not read
-	match int    // length of the prefix of a paste mark that the last bytes match
+	raw   []byte // bytes from the terminal that are not processed yet
+	out   []byte // processed bytes that Read has not returned yet
+	match int    // number of the last bytes that begin a paste mark
 	paste bool
 	last  byte // last byte of the paste
 	ctrlC bool // Ctrl-C ended the last line

@@ -40,7 +40,7 @@ func Start(env *Env) (out *Output, end func()) {
 func (o *Output) Write(p []byte) (int, error) {
 	o.progress.end()
 	n, err := o.Writer.Write(p)
-	if failed := err; err != nil { // its own variable, because it escapes
+	if failed := err; err != nil { // a separate variable, so that err itself stays on the stack
 		o.failed.CompareAndSwap(nil, &failed)
 	}
 	return n, err
@@ -54,7 +54,8 @@ func (o *Output) Failed() error {
 	return nil
 }
 
-// WriteNow writes as many bytes of the pieces as it can without blocking, and returns their number.
+// WriteNow writes as many bytes of the pieces as it can without blocking, and returns the number of
+// bytes.
 func (o *Output) WriteNow(pieces [][]byte) int {
 	f, ok := o.Writer.(*os.File)
 	if !ok {

@@ -21,9 +21,9 @@ func (e Env) Absolute(path string) string {
 // Shown returns a path as [DisplayPath] does, relative to the working directory or the home folder.
 func (e Env) Shown(path string) string { return DisplayPath(path, []string{e.Dir}, e.Home) }
 
-// DisplayPath returns a path as people write it: relative to the nearest project, or to the home
-// folder with ~ for it. A project at the root of the file system is ignored, since every path is
-// below it; graphical clients start servers there.
+// DisplayPath returns a path as people write it. The path is relative to the nearest project, or
+// begins with ~ for the home folder. A project at the root of the file system does not count, since
+// every path is below it. Servers that a graphical client starts have such a project.
 func DisplayPath(d string, projects []string, home string) string {
 	near := ""
 	for _, base := range append(slices.Clone(projects), home) {

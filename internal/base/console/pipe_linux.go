@@ -11,13 +11,14 @@ import (
 // now writes to a file without blocking.
 type now struct {
 	mu   sync.Mutex
-	done bool // open or close was called
+	done bool // open or close was called, so that open does nothing
 	send func(pieces [][]byte) (int, error)
 	fd   int // the descriptor that send uses
 }
 
-// write writes as many bytes to f as f accepts without blocking, and returns their number. It
-// ignores failures, which the next ordinary write meets again. It writes only to pipes and sockets.
+// write writes as many bytes to f as f accepts without blocking, and returns the number of bytes.
+// It writes only to pipes and sockets. It ignores failures, because the next ordinary write fails
+// too.
 func (w *now) write(f *os.File, pieces [][]byte) (n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -31,10 +32,10 @@ func (w *now) write(f *os.File, pieces [][]byte) (n int) {
 	return max(n, 0)
 }
 
-// open prepares writes without blocking. Whether a write to a pipe blocks is a property of its open
-// file description, which standard output may share with other processes. So open opens the pipe a
-// second time. That fails without /proc, and if the pipe belongs to another user. Go's poller is
-// not used, since it makes each write slower.
+// open prepares writes without blocking. O_NONBLOCK belongs to the open file description of a pipe,
+// which standard output may share with other processes. So open opens the pipe a second time. This
+// fails without /proc, and for a pipe of another user. Go's poller is not used, since it makes each
+// write slower.
 func (w *now) open(f *os.File) {
 	raw, err := f.SyscallConn()
 	if err != nil {

@@ -79,12 +79,12 @@ func (e *Env) printer(w io.Writer, terminal bool) *Printer {
 	return p
 }
 
-// leastRoom is the minimum number of columns for a text. In fewer columns, a text is harder to read
-// broken than unbroken.
+// leastRoom is the minimum number of columns for broken lines. In fewer columns, unbroken text is
+// easier to read.
 const leastRoom = 20
 
-// Room returns the number of columns that are left in a line beside the given number of others, at
-// least leastRoom. It returns 0 if lines are not broken.
+// Room returns the number of columns that are left in a line beside others columns, and at least
+// leastRoom. It returns 0 if lines are not broken.
 func (p *Printer) Room(others int) int {
 	if p.width == 0 {
 		return 0
@@ -104,7 +104,7 @@ func (p *Printer) Item(columns int, format string, args ...any) {
 	p.hang(strings.Repeat(" ", indentOf(format)+columns), format, args)
 }
 
-// Row is [Printer.Line] without breaking, for example for a line with a mark below a word.
+// Row is [Printer.Line] without breaking. It suits a line with a mark below a word.
 func (p *Printer) Row(format string, args ...any) { p.write(p.format(format, args)) }
 
 func indentOf(format string) int { return len(format) - len(strings.TrimLeft(format, " ")) }

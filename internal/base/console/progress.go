@@ -17,8 +17,8 @@ const (
 	// the start of the command, across all steps.
 	progressDelay = 200 * time.Millisecond
 	progressTick  = 100 * time.Millisecond
-	// progressTime is the time after which the line shows elapsed seconds, so that it changes even
-	// if a disk does not answer.
+	// progressTime is the time after which the line shows elapsed seconds. The line then changes
+	// even if a disk does not answer.
 	progressTime = 2 * time.Second
 	// plainTick is the interval between progress lines of a long step if stderr is not a
 	// terminal.
@@ -51,7 +51,7 @@ func (s *Step) plain() string {
 	return s.What
 }
 
-// working is the step that is shown when no other step runs.
+// working is the step to show while no other step runs.
 var working = &Step{What: "still working"}
 
 // ShowProgress shows a step in one line of a terminal until done is called. If steps are nested, it
@@ -87,9 +87,8 @@ func showPlain(to *Printer, s *Step) (done func()) {
 	}
 }
 
-// progress is the last line of a terminal while a command works. Other output never shares that
-// line, since writes to stdout and stderr erase it first. The methods accept a nil progress, which
-// shows nothing.
+// progress is the last line of a terminal while a command works. A write to stdout or stderr erases
+// it first, so other output never shares that line. A nil progress shows nothing.
 type progress struct {
 	over atomic.Bool // set once nothing is shown any more
 
@@ -102,7 +101,7 @@ type progress struct {
 	shown string // the current line, or ""
 }
 
-// startProgress begins with the step working, and shows nothing before progressDelay.
+// startProgress starts with the step [working]. It shows nothing before progressDelay.
 func startProgress(w io.Writer, width int) *progress {
 	if width <= 0 {
 		width = progressWidth
@@ -201,8 +200,8 @@ func (p *progress) end() {
 	p.over.Store(true) // last, since other goroutines write without the lock afterwards
 }
 
-// Write erases the line and writes to standard error. After that the line no longer says "still
-// working", since the command may be waiting for its user.
+// Write erases the line and writes to standard error. The line no longer shows "still working"
+// after that, since the command may be waiting for its user.
 func (p *progress) Write(b []byte) (int, error) {
 	if p.over.Load() {
 		return p.w.Write(b)

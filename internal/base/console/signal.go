@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// Interrupt is the cause of a context that a signal ended.
+// Interrupt is the cause of a context that ended because of a signal.
 type Interrupt struct{ Signal os.Signal }
 
 // Error names the signal.

@@ -25,8 +25,9 @@ func Rename(from, to string) string {
 	return fmt.Sprintf("diff --git %s %s\nrename from %s\nrename to %s\n", quoted("a/"+from), quoted("b/"+to), quoted(from), quoted(to))
 }
 
-// quoted returns the name of a file as Git writes it. Otherwise a line end in a name, which may
-// come from a clone, would begin a line of the patch that could name any other file.
+// quoted returns the name of a file as Git writes it. A name from a cloned repository may contain a
+// line end. Unquoted, the text after it would be a line of the patch, which could name any other
+// file.
 func quoted(name string) string {
 	isOdd := func(r rune) bool { return r < ' ' || r == 0x7f || r == '"' || r == '\\' }
 	if strings.IndexFunc(name, isOdd) < 0 {
@@ -50,14 +51,14 @@ func Part(file, part string, old, new []byte) string {
 	return numbers().ReplaceAllLiteralString(d.String(), "@@ "+part+" @@")
 }
 
-// numbers matches the header of a hunk. It matches no line of a text, since each of them follows a
-// space, a + or a -.
+// numbers matches the header of a hunk. It never matches a line of a text, because a space, a + or
+// a - precedes each.
 var numbers = lazyregexp.New(`(?m)^@@ -[0-9,]+ \+[0-9,]+ @@$`)
 
 // hunks returns the hunks of a diff, each with context lines around the changes.
 func hunks(old, new string, context int) []*udiff.Hunk {
 	d, err := udiff.ToUnifiedDiff("", "", old, udiff.Lines(old, new), context)
-	if err != nil { // cannot happen, since the edits are of this text
+	if err != nil { // cannot happen: the edits were computed from this text
 		panic(err)
 	}
 	return d.Hunks

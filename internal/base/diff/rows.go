@@ -7,7 +7,7 @@ import (
 )
 
 // Row is one row of a side-by-side comparison. Left and Right are indexes of lines, or -1 if that
-// side has no line. If both have one, Same reports whether the lines are equal.
+// side has no line. Same is set if both sides have a line and the two are equal.
 type Row struct {
 	Left, Right int
 	Same        bool

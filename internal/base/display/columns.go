@@ -15,7 +15,7 @@ func Columns(s string) (n int) {
 	before := 0
 	for _, r := range s {
 		if r == emojiStyle && before == 1 {
-			n++ // r gives the previous character emoji style
+			n++ // r makes the previous character an emoji, which is wider
 		}
 		before = RuneColumns(r)
 		n += before
@@ -63,7 +63,7 @@ func CutColumns(s string, columns int) string {
 }
 
 // Wrap breaks a one-line text between words into lines of at most the given number of columns. The
-// bound for the first line is first. A word that is longer than a line gets its own line. Escape
+// first line has at most first columns. A word that is longer than a line gets its own line. Escape
 // sequences of colours take no columns.
 func Wrap(s string, first, columns int) (lines []string) {
 	for room := first; ; room = columns {

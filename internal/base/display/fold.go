@@ -8,9 +8,8 @@ import (
 
 // FoldCase folds the case of a text for case-insensitive comparisons, by Unicode's full case
 // folding: "Straße" becomes "strasse". The text must be decomposed, as by [norm.NFD] or
-// [norm.NFKD], since precomposed letters are not folded. Invalid UTF-8 is unchanged.
-// golang.org/x/text/cases does the same with tables of all languages, which add 0.25 MB to a
-// program.
+// [norm.NFKD], since FoldCase does not fold precomposed letters. Invalid UTF-8 is unchanged.
+// golang.org/x/text/cases does the same, but its tables of all languages add 0.25 MB to a program.
 func FoldCase(decomposed string) string {
 	var b strings.Builder
 	b.Grow(len(decomposed))
@@ -18,7 +17,7 @@ func FoldCase(decomposed string) string {
 		switch more, ok := expanded[r]; {
 		case ok:
 			b.WriteString(more)
-		case r == 'ı': // its capital is the capital of i too
+		case r == 'ı': // I is the capital of both ı and i
 			b.WriteRune(r)
 		case r == utf8.RuneError && !strings.HasPrefix(decomposed[i:], "\ufffd"):
 			b.WriteByte(decomposed[i])

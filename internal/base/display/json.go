@@ -78,8 +78,8 @@ func AppendJSONString(b []byte, s string) []byte {
 }
 
 // notInJSON returns 0 for eight bytes of printable ASCII that need no escape in a JSON string.
-// Otherwise its lowest set bit marks the first byte of another kind. Higher bits may be wrong,
-// since such a byte can cause a carry.
+// Otherwise its lowest set bit marks the first byte that is not such a character. Higher bits may
+// be wrong, because a carry can reach them.
 func notInJSON(w uint64) uint64 {
 	return (^((w + ones*0x60) & ((w ^ ones*'"') + ones*0x7f) & ((w ^ ones*'\\') + ones*0x7f)) | (w + ones) | w) & tops
 }

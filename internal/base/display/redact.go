@@ -7,13 +7,14 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// This file implements the secret boundary of contract 004: which parts of a caller's URI an answer
-// may repeat.
+// This file implements the secret boundary of contract 004. The contract states which parts of a
+// caller's URI an answer may repeat.
 
 const redacted = "[redacted]"
 
 // tokenLike and named match text that looks like a secret: known prefixes of access tokens, and
-// named credentials. longRun matches a long run, which is a secret if it has letters and digits.
+// named credentials. longRun matches a long run of characters. The run counts as a secret if it has
+// letters and digits.
 var (
 	tokenLike = lazyregexp.New(`(?i:gh[pousr]_|github_pat_|glpat-|xox[a-z]-|ya29\.|(?:^|[^a-z0-9])(?:sk-|hf_|npm_)).|(?:AKIA|ASIA|AIza)[A-Za-z0-9]|knack_[A-Za-z0-9_-]{43}|(?:^|[^A-Za-z0-9])eyJ.`)
 	named     = lazyregexp.New(`(?i)(?:api[_-]?key|access[_-]?key|private[_-]?key|secret|token|password|passwd|passphrase|pwd|credentials?|auth|authorization|bearer|basic)["']?[\s+]*[:=][\s+]*[^\s]|(?:^|[^a-z])(?:bearer|basic)[\s+]+[^\s]`)
@@ -55,7 +56,7 @@ func RedactWords(words []string) []string {
 	out := make([]string, len(words))
 	flag := ""
 	for i, w := range words {
-		isPath := strings.ContainsAny(w, `/\`) // a path may have a long run without being a secret
+		isPath := strings.ContainsAny(w, `/\`) // a long run in a path need not be a secret
 		isURI := strings.Contains(w, "://")
 		switch out[i] = w; {
 		case tokenLike().MatchString(w), named().MatchString(w), flag != "" && named().MatchString(flag+"="+w),

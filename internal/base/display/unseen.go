@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// unseen is the table of invisible characters, for all surfaces. It has the format characters (Cf)
-// except visible signs, the line and paragraph separators, and the default-ignorable characters of
-// Unicode. It also has the variation selectors, the blank Braille pattern, and everything from
-// plane 14 on. A test compares it with the tables of package unicode.
+// unseen is the table of invisible characters for all surfaces. It contains the format characters
+// (Cf) except visible signs, the line and paragraph separators, and Unicode's default-ignorable
+// characters. It also contains the variation selectors, the blank Braille pattern, and everything
+// from plane 14 on. A test compares it with the tables of package unicode.
 var unseen = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x00ad, 0x00ad, 1}, // soft hyphen
@@ -40,8 +40,8 @@ var unseen = &unicode.RangeTable{
 	LatinOffset: 1,
 }
 
-// IsUnseen reports whether r is an invisible character that hides, joins or steers text. Emoji
-// and some scripts need a few of them: see [Visible]. Control characters are not included.
+// IsUnseen reports whether r is an invisible character that hides, joins or steers text. Some emoji
+// and scripts need such characters; see [IsNeeded]. Control characters are not included.
 func IsUnseen(r rune) bool { return r >= 0xad && unicode.Is(unseen, r) }
 
 // IsBidiControl reports whether r controls the direction of text (Unicode UAX #9: embeddings,
@@ -55,14 +55,14 @@ func IsBidiControl(r rune) bool {
 func IsTag(r rune) bool { return r >= 0xe0000 && r <= 0xe007f }
 
 // Visible returns s with each invisible character and each terminal control replaced by its
-// spelling. These are the control characters except tab and line ends, and the characters of
-// [IsUnseen] that the text does not need; see [IsNeeded].
+// spelling. It keeps tabs, line ends, and the invisible characters that the text needs; see
+// [IsNeeded].
 func Visible(s string, spell func(rune) string) string {
 	return spellHidden(s, "\t\n\r", math.MaxInt, spell)
 }
 
 // spellHidden is [Visible] with a bound on the result, in bytes. It keeps the control characters in
-// stay, and never cuts a spelling at the bound.
+// stay. It never returns a part of a spelling.
 func spellHidden(s, stay string, most int, spell func(rune) string) string {
 	i := indexHidden(s, 0, stay)
 	if i < 0 {
@@ -92,8 +92,8 @@ func Escaped(r rune) string {
 // CodePoint spells an invisible character in the form that people look up: [U+202E].
 func CodePoint(r rune) string { return fmt.Sprintf("[U+%04X]", r) }
 
-// indexHidden returns the index of the first character of s[from:] that [spellHidden] replaces, as
-// an index in s, or -1.
+// indexHidden returns the index in s of the first character at or after from that [spellHidden]
+// replaces, or -1.
 func indexHidden(s string, from int, stay string) int {
 	for i := from; i < len(s); {
 		c := s[i]
@@ -117,9 +117,10 @@ func indexHidden(s string, from int, stay string) int {
 // need.
 func IsHidden(s string, at int, r rune) bool { return IsUnseen(r) && !IsNeeded(s, at, r) }
 
-// IsNeeded reports whether a text needs the invisible character r at an offset. It needs a joiner
-// between two letters of a script that joins letters, after a virama, and between two emoji. It
-// needs a variation selector after a character that has an emoji style, and the tags of a flag.
+// IsNeeded reports whether a text needs the invisible character r at an offset. A text needs a
+// joiner between two letters of a script that joins letters, after a virama, and between two emoji.
+// It needs a variation selector after a character that has an emoji style. It needs the tags that
+// spell a flag.
 func IsNeeded(s string, at int, r rune) bool {
 	switch {
 	case r == zwnj || r == zwj:
@@ -152,8 +153,8 @@ var joining = []*unicode.RangeTable{
 // one shapes the consonant, even at the end of a word.
 var virama = &unicode.RangeTable{R16: []unicode.Range16{{0x094d, 0x0d4d, 0x80}, {0x0dca, 0x0dca, 1}}}
 
-// joinsLetters reports whether a joiner between a text and the character after it joins or
-// separates letters of one script.
+// joinsLetters reports whether a joiner is between letters of one script that joins letters. text
+// ends before the joiner, and after is the character that follows it.
 func joinsLetters(text string, after rune) bool {
 	before, size := utf8.DecodeLastRuneInString(text)
 	if unicode.Is(virama, before) {
@@ -184,7 +185,7 @@ var pictograph = &unicode.RangeTable{
 	R32: []unicode.Range32{{0x1f300, 0x1f64f, 1}, {0x1f680, 0x1f6ff, 1}, {0x1f7e0, 0x1f7eb, 1}, {0x1f900, 0x1f9ff, 1}, {0x1fa70, 0x1faff, 1}},
 }
 
-// styled has the blocks of the characters that have both a text and an emoji style
+// styled contains the blocks of the characters that have both a text style and an emoji style
 // (emoji-variation-sequences.txt), except the digits of keycaps.
 var styled = &unicode.RangeTable{
 	R16: []unicode.Range16{
@@ -195,8 +196,8 @@ var styled = &unicode.RangeTable{
 	LatinOffset: 2,
 }
 
-// joinsEmoji reports whether a joiner between a text and the character after it makes one emoji of
-// two.
+// joinsEmoji reports whether a joiner makes one emoji of two. text ends before the joiner, and
+// after is the character that follows it.
 func joinsEmoji(text string, after rune) bool {
 	before, _ := utf8.DecodeLastRuneInString(strings.TrimSuffix(text, "\ufe0f"))
 	const tones, lastTone = 0x1f3fb, 0x1f3ff // skin tones, which follow an emoji
@@ -204,8 +205,8 @@ func joinsEmoji(text string, after rune) bool {
 }
 
 // flags lists the flags that are spelt with tags: a black flag, the code of a region, and a cancel
-// tag. They are England, Scotland and Wales: Unicode recommends these (UTS #51), and no system has
-// more.
+// tag. They are the flags of England, Scotland and Wales. Unicode recommends only these (UTS #51),
+// and no system has more.
 var flags = [...]string{
 	blackFlag + "\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
 	blackFlag + "\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f",

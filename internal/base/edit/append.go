@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// errTorn is returned for a file whose last line has no end and was not begun by Append's caller.
+// errTorn is returned for a file whose last line has no end and was written by a different program.
 var errTorn = errors.New("its last line has no end; it is another program's, or was changed")
 
 // Lines is a file to which whole lines are appended.
@@ -18,10 +18,10 @@ type Lines struct {
 	path string
 }
 
-// Append opens a file for [Lines.Add]. It makes a missing file, readable only for its owner, but no
-// folder. Each added line must begin with the text begin. An unfinished last line that begins so is
-// the remainder of a killed process, and Append removes it. Several processes may append to one
-// file.
+// Append opens a file for [Lines.Add]. It makes a missing file, readable only for its owner, but
+// makes no folder. Each added line must begin with the text begin. A last line that begins with
+// this text and has no end was left by a killed process, and Append removes it. Several processes
+// may append to one file.
 func Append(path, begin string) (*Lines, error) {
 	// Opening a pipe without a reader would block.
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
@@ -90,7 +90,7 @@ func (l *Lines) truncate(size int64) error {
 func (l *Lines) Add(line []byte) error {
 	writing.RLock()
 	defer writing.RUnlock()
-	_ = share(l.f) // without locks, a process that opens the file may cut the line
+	_ = share(l.f) // without locks, a process that opens the file may remove the unfinished line
 	defer unlockFile(l.f)
 	n, err := l.f.Write(line)
 	if err != nil && n > 0 {

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// copyAttributes gives a new file the extended attributes of the file from in its folder, and
-// removes those that from does not have. They include POSIX ACLs: a file without its ACL may be
-// open to more users, and a new file can inherit an ACL from its folder.
+// copyAttributes gives a new file the extended attributes of the file from in the same folder, and
+// removes all others. They include POSIX ACLs. Without its ACL, a file may be open to more users,
+// and a new file can inherit a different ACL from its folder.
 func copyAttributes(made *temporary, from string) error {
 	f, err := openRegular(made.in, from)
 	if err != nil {
@@ -45,8 +45,8 @@ func copyAttributes(made *temporary, from string) error {
 	return nil
 }
 
-// setAttribute sets an attribute. Tests replace it, since the attributes that a user may not set
-// depend on the system.
+// setAttribute sets an attribute. Tests replace it, because each system forbids users to set
+// different attributes.
 var setAttribute = unix.Fsetxattr
 
 // ofContent lists attributes that depend on a file's content: hashes, signatures, and

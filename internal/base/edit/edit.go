@@ -1,12 +1,12 @@
 // Package edit changes and creates files that the user named. A change happens completely or not at
 // all, and only if the file still has the content that was read. Package audit appends to its own
-// log; every other file that knack writes is written here. This package knows nothing about the
-// content of files.
+// log. This package writes all other files of knack, and knows nothing about their content.
 //
-// No part of a path may be a link. A caller resolves a path once: with [Within] if a cloned
-// repository can have placed links in it, and with [Named] if the user named it. A function of this
-// package then opens the file's folder, and looks, reads and writes through that handle. If another
-// process puts a link into the path, at any moment, the function fails and never writes elsewhere.
+// No part of a path may be a link. A caller resolves a path once. It calls [Within] if a cloned
+// repository may have placed links in the path, and [Named] if the user named the path. A function
+// of this package then opens the file's folder, and looks, reads and writes through that handle. If
+// another process puts a link into the path, at any moment, the function fails and never writes
+// elsewhere.
 package edit
 
 import (
@@ -24,7 +24,7 @@ import (
 	"syscall"
 )
 
-// The reasons to refuse a file.
+// The reasons for which this package refuses a file.
 var (
 	errLink      = errors.New("it is a link; change the file that it leads to")
 	ErrIrregular = errors.New("it is not a regular file")
@@ -38,18 +38,18 @@ var (
 	errAttributes = errors.New("it has an access control list or extended attributes that the new file could not have; change it by hand")
 )
 
-// writing is locked for reading during each write. [Settle] locks it for writing.
+// writing is read-locked during each write. [Settle] locks it for writing.
 var writing sync.RWMutex
 
-// Settle waits for the writes in progress, and blocks further ones. A process calls it before it
-// exits with work under way, so that it leaves no temporary file behind.
+// Settle waits for the writes in progress, and blocks all later ones. A process calls it before it
+// exits while work is under way. Then no temporary file is left behind.
 func Settle() { writing.Lock() }
 
 // Replace gives the file at path the new content if it has the old content. It writes and syncs a
-// new file beside it and renames that over it, so a reader or a crash finds either the old file or
-// the new one. The new file gets the old one's owner and permissions, and on Linux its ACL and
-// other extended attributes. On other systems it gets the attributes that the system gives a file
-// in its folder.
+// new file beside it, and renames the new file over it. So a reader, also after a crash, finds
+// either the old file or the new one. The new file gets the owner and permissions of the old one,
+// and on Linux its ACL and other extended attributes. On other systems the folder determines the
+// attributes.
 //
 // Replace refuses a link, a file that its owner may not write, and a file with an owner or
 // attributes that the new file cannot have. Other hard links to the file keep the old content.
@@ -141,7 +141,7 @@ func Create(path string, data []byte, mode fs.FileMode) error {
 // that name exists.
 func (t *temporary) renameNew(name string) error {
 	path := filepath.Join(t.in.Name(), name)
-	// Link fails if another process was faster; rename would replace its file.
+	// Link fails if another process has made the file meanwhile. A rename would replace that file.
 	err := t.in.Link(t.name, name)
 	switch _, there := t.in.Lstat(name); {
 	case errors.Is(err, fs.ErrExist):
@@ -195,11 +195,11 @@ func RemoveUnchanged(path string, old []byte) error {
 // maxBackups bounds the number of backups beside a file.
 const maxBackups = 1000
 
-// Backup writes data to a new file beside the file at path, with that file's owner, permissions and
-// attributes, so that the backup is as private as the file. The new file is called path.bak or, if
-// that exists, path.bak1, path.bak2 and so on. Backup returns its path. If one of these files
-// already has the same data and permissions, Backup returns that path, and isNew is false. Backup
-// refuses the same files as [Replace].
+// Backup writes data to a new file beside the file at path. The backup gets the owner, permissions
+// and attributes of the file, so it is as private. It is called path.bak or, if that exists,
+// path.bak1, path.bak2 and so on. Backup returns its path. If one of these files already has the
+// same data and permissions, Backup returns that path, and isNew is false. Backup refuses the same
+// files as [Replace].
 func Backup(path string, data []byte) (kept string, isNew bool, err error) {
 	writing.RLock()
 	defer writing.RUnlock()
@@ -285,15 +285,15 @@ func regular(in *os.Root, name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// write writes data to a new file beside the file name and syncs it. The new file gets the
-// permissions in of, and the owner and attributes of the file name.
+// write writes data to a new file beside the file called name, and syncs it. The new file gets the
+// permissions in of, and the owner and attributes of that file.
 func write(in *os.Root, name string, of fs.FileInfo, data []byte) (*temporary, error) {
 	temp, err := writeNew(in, 0o600, data)
 	if err != nil {
 		return nil, err
 	}
-	// A change of the owner removes permissions, so the permissions come last. Until then the mode
-	// keeps an ACL inherited from the folder from granting access.
+	// A change of owner removes permissions, so the permissions come last. Until then, the mode
+	// prevents access through an ACL that the file inherited from its folder.
 	if err = copyOwner(temp, of); err == nil {
 		err = copyAttributes(temp, name)
 	}
@@ -310,15 +310,15 @@ func write(in *os.Root, name string, of fs.FileInfo, data []byte) (*temporary, e
 // tempPrefix begins the names of temporary files and folders.
 const tempPrefix = ".knack-"
 
-// IsTemporary reports whether a name belongs to a file that this package writes before
-// renaming it. A killed process can leave such a file behind; it can be deleted.
+// IsTemporary reports whether a name belongs to a file that this package writes before renaming it.
+// A killed process can leave such a file behind. It is safe to delete.
 func IsTemporary(name string) bool {
 	rest, ok := strings.CutPrefix(name, tempPrefix)
 	return ok && len(rest) == len(rand.Text()) && strings.Trim(rest, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
 }
 
-// temporary is a file that is written before it is renamed. It stays open and locked until then, so
-// that [SweepFiles] can tell it from a file that a killed process has left.
+// temporary is a file that is written before it is renamed. It stays open and locked until it is
+// renamed. So [SweepFiles] can distinguish it from a file of a killed process.
 type temporary struct {
 	in   *os.Root // its folder, which the caller closes
 	name string

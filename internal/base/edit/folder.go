@@ -10,27 +10,28 @@ import (
 	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
-// ErrLink is returned for a path whose folder is reached through a link. The caller has resolved
-// the links with [Within] or [Named], so another process put this link there later.
+// ErrLink is returned for a path whose folder is reached through a link. The caller has already
+// resolved the links with [Within] or [Named]. So another process made this link later.
 var ErrLink = errors.New("a link is in its path; run the command again, or name the folder that the link leads to")
 
 // Named resolves the links in the path of a file or folder that the user named. It does not resolve
-// the last element of the path, so that functions of this package see a link there.
+// the last element, so the functions of this package can still refuse a link there.
 func Named(path string) string {
 	return filepath.Join(realpath.Of(filepath.Dir(path)), filepath.Base(path))
 }
 
-// openFolder opens the folder at path, no part of which may be a link. Work through the root stays
-// in that folder, even if the folder moves or a link takes its place.
+// openFolder opens the folder at path, no part of which may be a link. Later work through the root
+// stays in that folder, even if the folder moves or a link replaces it.
 func openFolder(path string) (*os.Root, error) {
 	err := error(nil)
-	for range 10 { // until no process exchanges the folder meanwhile
+	for range 10 { // until no process replaces the folder during the check
 		var seen fs.FileInfo
 		if seen, err = statPlain(path); err != nil {
 			break
 		}
 		var root *os.Root
-		// A pipe that takes the folder's place does not block: it has no entry ".".
+		// The "." at the end keeps the call from blocking if a pipe replaces the folder: a pipe has
+		// no entries.
 		if root, err = os.OpenRoot(path + string(filepath.Separator) + "."); err != nil {
 			break
 		}
@@ -44,8 +45,8 @@ func openFolder(path string) (*os.Root, error) {
 	return nil, pathError("open", path, err)
 }
 
-// statParts is statPlain for a system that checks the parts of a path one after the other. It
-// misses a link that another process puts there and removes meanwhile.
+// statParts is statPlain for systems without a single call for the whole path. It checks the parts
+// of the path one by one. It misses a link that another process makes and removes meanwhile.
 func statParts(path string) (fs.FileInfo, error) {
 	seen, err := os.Lstat(path)
 	switch {

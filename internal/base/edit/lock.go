@@ -13,12 +13,13 @@ import (
 var ErrLocked = errors.New("another process has locked it")
 
 // Lock locks the file at path, which need not exist, against other callers of Lock and [Share]. It
-// makes an empty file path.lock, and the folders above it. The lock ends with unlock or with the
-// process, and the empty file stays. On a system without such locks, Lock locks nothing.
+// makes an empty file path.lock, and the folders above it. Calling unlock, or the end of the
+// process, removes the lock; the empty file stays. On a system without file locks, Lock locks
+// nothing.
 func Lock(path string) (unlock func(), err error) { return lockBeside(path, lock) }
 
-// Share locks the file at path as [Lock] does, but with a lock that several callers of Share can
-// have together. It waits until a caller of Lock has unlocked the file.
+// Share locks the file at path against callers of [Lock], but not against other callers of Share.
+// It waits until a caller of Lock has unlocked the file.
 func Share(path string) (unlock func(), err error) { return lockBeside(path, share) }
 
 func lockBeside(path string, lock func(*os.File) error) (unlock func(), err error) {
@@ -39,7 +40,7 @@ func lockBeside(path string, lock func(*os.File) error) (unlock func(), err erro
 		f.Close()
 		return nil, &fs.PathError{Op: "lock", Path: path, Err: err}
 	}
-	// Unlock before Close: a child that was forked and has not started its program yet has the file
-	// open too.
+	// Unlock before Close, because a forked child that has not started its program yet also has the
+	// file open.
 	return func() { unlockFile(f); f.Close() }, nil
 }

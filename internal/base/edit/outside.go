@@ -20,15 +20,15 @@ func (e *OutsideError) Error() string {
 	return fmt.Sprintf("%s is a link to %s, outside of the project", e.Link, e.Target)
 }
 
-// Within resolves the links of path, including its last element, for a write that stays in the
-// folder root. Both paths are absolute. If path is written as a path below root, but a link on the
-// way leads out of root, the error is an [*OutsideError]. A path that is not written as one below
-// root was named by the user, and Within only resolves it.
+// Within resolves the links of path, including its last element, for a write that must stay in the
+// folder root. Both paths are absolute. If path is below root as written, but a link on the way
+// leads out of root, the error is an [*OutsideError]. If path is not below root as written, the
+// user named it, and Within only resolves it.
 //
 // A cloned repository can contain a link such as .claude -> ~/elsewhere. Call Within before a write
 // to a path that the user did not name, and write to the path that it returns. Within compares the
-// resolved path with root, and nothing in this package follows a link that comes later. Parts of
-// path need not exist yet.
+// resolved path with root. The other functions of this package follow no link that appears later.
+// Parts of path need not exist yet.
 func Within(root, path string) (string, error) {
 	rel, err := filepath.Rel(root, path)
 	if err != nil || rel == "." || leaves(rel) {
@@ -42,7 +42,7 @@ func Within(root, path string) (string, error) {
 		return "", err
 	}
 	real := realpath.Of(filepath.Join(top, rel))
-	if !realpath.Within(top, real) { // a link that has come since
+	if !realpath.Within(top, real) { // a link was made meanwhile
 		return "", &OutsideError{Link: path, Target: real}
 	}
 	return real, nil

@@ -4,7 +4,7 @@ package edit
 
 import "io/fs"
 
-// copyOwner does nothing: on this system a file's owner follows from its folder.
+// copyOwner does nothing: on this system, the folder determines a file's owner.
 func copyOwner(*temporary, fs.FileInfo) error { return nil }
 
 // isOwn returns true: on this system the permissions of the folder decide which user can write a

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// copyOwner gives a new file the owner and group in of. Otherwise the owner could not read a file
+// copyOwner gives a new file the owner and group in of. Without it, the owner could not read a file
 // that an administrator has rewritten.
 func copyOwner(to *temporary, of fs.FileInfo) error {
 	made, err := to.f.Stat()
@@ -26,8 +26,8 @@ func copyOwner(to *temporary, of fs.FileInfo) error {
 	return nil
 }
 
-// isOwn reports whether no other user can have written a file. Such a file belongs to this user or
-// to root, and only its owner may write it.
+// isOwn reports whether no other user can have written a file. The file then belongs to this user
+// or to root, and only its owner may write it.
 func isOwn(info fs.FileInfo) bool {
 	is, ok := info.Sys().(*syscall.Stat_t)
 	return ok && (int(is.Uid) == os.Geteuid() || is.Uid == 0) && info.Mode().Perm()&0o022 == 0

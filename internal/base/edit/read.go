@@ -9,9 +9,9 @@ import (
 	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
-// Read reads a file that the user named. It follows links, and reads at most most+1 bytes. It
-// refuses a pipe or a device, which could block the process for ever, with [ErrIrregular]. It
-// refuses a file on a disk that does not answer with [realpath.ErrSilent].
+// Read reads a file that the user named. It follows links, and reads at most most+1 bytes. For a
+// pipe or a device, which could block the process for ever, the error is [ErrIrregular]. For a disk
+// that does not answer, it is [realpath.ErrSilent].
 func Read(path string, most int64) ([]byte, error) {
 	return read(path, most, func(fs.FileInfo) error { return nil })
 }

@@ -14,12 +14,12 @@ import (
 type Space struct {
 	Bytes  int64
 	Block  int64 // bytes that the smallest file takes
-	Inodes int64 // how many files and folders, or -1 if they are not counted
+	Inodes int64 // number of files and folders, or -1 if they are not counted
 }
 
 // Extent is the number and size of files that are to be written.
 type Extent struct {
-	Entries int   // files and folders
+	Entries int   // number of files and folders
 	Bytes   int64 // of the files' contents
 }
 
@@ -27,11 +27,11 @@ type Extent struct {
 func (e *Extent) Add(other Extent) { e.Entries += other.Entries; e.Bytes += other.Bytes }
 
 // Fit returns a [*NoRoom] if a file system has no room for files of this extent. It assumes that
-// each file needs one block more than it has bytes, and each folder one block.
+// each file takes one block more than its bytes, and each folder one block.
 func (s Space) Fit(e Extent) error {
 	blocks := int64(e.Entries) * s.Block
 	switch {
-	case e.Bytes > s.Bytes-blocks: // the sum may be too large for its type
+	case e.Bytes > s.Bytes-blocks: // the comparison avoids a sum, which could overflow
 		return &NoRoom{fmt.Sprintf("has %s MB left, and the files to write may need %s MB", megabytes(float64(s.Bytes)), megabytes(float64(e.Bytes)+float64(blocks)))}
 	case s.Inodes >= 0 && int64(e.Entries) > s.Inodes:
 		return &NoRoom{fmt.Sprintf("has %s inodes left, and writing needs %s, one for each file and folder", display.Thousands(int(s.Inodes)), display.Thousands(e.Entries))}

@@ -9,11 +9,11 @@ import (
 	"runtime"
 )
 
-// Sweep removes the remains of killed processes from the folder parent, in which trees are written.
+// Sweep removes the folders that killed processes have left in parent, in which trees are written.
 // It also removes parent if that is then empty. It leaves the trees of living processes, and
-// refuses a link. If a process was killed while it exchanged a tree, or before it removed the old
-// folder, Sweep calls keep with the path of a folder that may be the old one. keep may move that
-// folder away; Sweep removes the remains. If keep fails or is nil, the folder stays.
+// refuses a link. If a process was killed during or after an exchange, its folder may contain the
+// user's old folder. Sweep calls keep with that folder's path. keep may move the old folder away;
+// Sweep removes the rest. If keep fails or is nil, the folder stays.
 func Sweep(parent string, keep func(path string) error) error {
 	root, err := realFolder(parent)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -113,7 +113,7 @@ func sweep(parent *os.Root, name string, keep func(path string) error) error {
 	defer held.Close()
 	for _, part := range []string{swapFolder, asideWas} {
 		if info, err := dir.Lstat(part); err != nil && errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
-			continue // a tree is a folder; anything else is neither knack's nor the user's
+			continue // neither knack nor the user made it, since a tree is a folder
 		}
 		if keep == nil {
 			return nil
@@ -123,14 +123,14 @@ func sweep(parent *os.Root, name string, keep func(path string) error) error {
 		}
 	}
 	dir.Close()
-	// Rename the folder first. A process that has just made it, and not locked it yet, must not
-	// find it under its name during the removal.
+	// Rename the folder first. Another process may have just made it, and not locked it yet. That
+	// process must not find its folder half removed.
 	gone := tempPrefix + rand.Text()
 	if parent.Rename(name, gone) != nil { // Windows cannot move a folder with an open file
 		held.Close()
 		gone = name
 	}
-	// Remove the lock last. Otherwise another process could take the remains for a folder of the
+	// Remove the lock last. Otherwise another process could mistake the rest for a folder of the
 	// user.
 	for _, part := range []string{swapFolder, asideWas, newFolder} {
 		if err := removeAll(parent, filepath.Join(gone, part)); err != nil {
@@ -141,7 +141,7 @@ func sweep(parent *os.Root, name string, keep func(path string) error) error {
 }
 
 // removeAll removes a folder with a temporary name, or a part of one. If another process's [Sweep]
-// has put its lock there or removes the folder too, removeAll leaves the rest to that process.
+// locks the folder or removes it at the same time, removeAll leaves the rest to that process.
 func removeAll(in *os.Root, name string) (err error) {
 	for range 100 { // until no other process interferes
 		err = in.RemoveAll(name)

@@ -6,8 +6,8 @@ import (
 	"runtime"
 )
 
-// SyncFolders makes folders below the folder on, and all their files, survive a crash. On Linux,
-// one call does so for the whole file system, and SyncFolders ignores the list.
+// SyncFolders makes the listed folders, which are below the folder on, and all their files survive
+// a crash. On Linux, one call does so for the whole file system, and SyncFolders ignores the list.
 func SyncFolders(on string, folders []string) error {
 	if runtime.GOOS == "linux" {
 		folders = []string{on}

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// Take moves an existing folder into the tree, which must be empty. The tree is then that folder:
-// the caller may look at it, place it elsewhere, or remove it.
+// Take moves an existing folder into the tree, which must be empty. The caller may then look at the
+// folder, place it elsewhere, or remove it.
 func (t *Tree) Take(from string) error {
 	writing.RLock()
 	defer writing.RUnlock()
@@ -24,19 +24,19 @@ func (t *Tree) Take(from string) error {
 			return errors.Join(pathError("remove", from, err), t.openRoot())
 		}
 		err := t.rename(swapFolder)
-		if err != nil { // a link has taken the folder's place
+		if err != nil { // a link has replaced the folder
 			t.name = newFolder
 			return errors.Join(pathError("remove", from, errFolder), moveChecked(t.in, swapFolder, in, name))
 		}
-		_ = t.in.Remove(newFolder) // empty
+		_ = t.in.Remove(newFolder) // the folder is empty
 		return nil
 	})
 }
 
-// Back moves the tree to a path, as [Tree.Place] does. It is meant for an old folder that the tree
-// was exchanged with and that must be kept. If the path is on another file system, Back copies the
-// tree. It cannot copy anything but folders, regular files and links; for such a tree it returns
-// [ErrIrregular].
+// Back moves the tree to a path, as [Tree.Place] does. It is for the old folder that the tree
+// contains after [Tree.Exchange], if the old folder must be kept. If the path is on another file
+// system, Back copies the tree. It copies only folders, regular files and links. If the tree
+// contains anything else, the error is [ErrIrregular].
 func (t *Tree) Back(to string) error {
 	err := t.Place(to)
 	if err == nil || errors.Is(err, ErrExists) || t.root == nil {

@@ -32,11 +32,11 @@ type Tree struct {
 	held  *os.File
 }
 
-// Names in a folder with a temporary name.
+// Names of the entries in the folder with the temporary name.
 const (
 	heldFile   = "held"
 	newFolder  = "new"      // a tree that is being written
-	swapFolder = "swap"     // a tree during an exchange: the new one, or already the old one
+	swapFolder = "swap"     // a tree during an exchange, or the old folder after it
 	asideWas   = "replaced" // the old tree, on systems that cannot exchange folders
 )
 
@@ -81,8 +81,8 @@ func newTree(in *os.Root) (_ *Tree, err error) {
 	return t, nil
 }
 
-// hold locks the folder dir, which is called name in the folder in and has a temporary name. It
-// fails with [ErrLocked] or [fs.ErrNotExist] if another process was faster.
+// hold locks the folder dir, which has a temporary name. name is its name in the folder in. If
+// another process was faster, hold fails with [ErrLocked] or [fs.ErrNotExist].
 func hold(in *os.Root, name string, dir *os.Root, flag int) (_ *os.File, err error) {
 	path := filepath.Join(dir.Name(), heldFile)
 	if info, err := dir.Lstat(heldFile); err == nil && !info.Mode().IsRegular() {
@@ -90,7 +90,7 @@ func hold(in *os.Root, name string, dir *os.Root, flag int) (_ *os.File, err err
 	}
 	f, err := dir.OpenFile(heldFile, os.O_RDWR|os.O_CREATE|flag, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		err = ErrLocked // Sweep has made it
+		err = ErrLocked // Sweep has made the file
 	}
 	if err != nil {
 		return nil, pathError("lock", path, err)
@@ -131,9 +131,10 @@ var copyBuffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
 // File makes a file of the tree with the bytes of r, and the folders above it. It returns the
 // file's size and SHA-256. The path is slash-separated and relative to the tree. If r has more than
-// limit bytes, or if the file exists, File makes no file and returns [ErrTooLarge] or [ErrExists].
-// It returns an error of r unchanged; an error of the disk is a [*fs.PathError]. The mode is 0644,
-// or 0755 if exec is set, without the bits of the process's umask. File may be called concurrently.
+// limit bytes, File makes no file and returns [ErrTooLarge]. If the file exists, File returns
+// [ErrExists]. It returns an error of r unchanged; an error of the disk is a [*fs.PathError]. The
+// mode is 0644, or 0755 if exec is set, without the bits of the process's umask. File may be called
+// concurrently.
 func (t *Tree) File(path string, exec bool, r io.Reader, limit int64) (n int64, sum [sha256.Size]byte, err error) {
 	if !filepath.IsLocal(filepath.FromSlash(path)) {
 		return 0, sum, pathError("create", path, fs.ErrInvalid)
@@ -289,8 +290,9 @@ func (t *Tree) Exchange(with string) error {
 			return pathError("replace", with, errFolder)
 		}
 		t.closeRoot()
-		// From here on, Sweep must not take the tree for one that was never placed.
-		if t.name != swapFolder { // already so if this call undoes an exchange
+		// From here on, the folder may contain the user's old folder, so Sweep must not remove it
+		// without asking.
+		if t.name != swapFolder { // it has that name already if this call undoes an exchange
 			if err := t.in.Rename(t.name, swapFolder); err != nil {
 				return errors.Join(pathError("replace", with, err), t.openRoot())
 			}
@@ -313,7 +315,8 @@ func (t *Tree) rename(name string) error {
 	return t.openRoot()
 }
 
-// exchangeTwice exchanges the folders with two renames. If the second fails, it undoes the first.
+// exchangeTwice exchanges the folders with two renames. If the second one fails, it undoes the
+// first.
 func (t *Tree) exchangeTwice(in *os.Root, with string) error {
 	if err := move(in, with, t.in, asideWas); err != nil {
 		return err

@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// The errors of [Listen]. Each completes a sentence that begins with the address.
+// The errors of [Listen]. Each ends a sentence that begins with the address.
 var (
 	errNoAddress = errors.New("is neither a port from 0 to 65535 nor host:port")
 	errNoPort    = errors.New("has no port from 0 to 65535 after the colon")
 )
 
 // Listen splits the address at which a server listens: a port, or host:port. Without a host, it
-// returns the loopback address. Its error completes a sentence that begins with the address.
+// returns the loopback address.
 func Listen(address string) (host, port string, err error) {
 	text := address
 	if !strings.Contains(text, ":") {

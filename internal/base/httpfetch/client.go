@@ -1,8 +1,8 @@
 // Package httpfetch requests files from skill servers over https.
 //
 // A server that a person names may be in a private network. A server to which another server
-// refers, in a redirect or an index, may not. Otherwise a stranger's page could make knack send
-// requests to machines behind a firewall.
+// refers, in a redirect or an index, may not be there. Otherwise a stranger's page could make knack
+// send requests to machines behind a firewall.
 package httpfetch
 
 import (
@@ -67,7 +67,7 @@ func (f *Fetcher) With(credentials func(ctx context.Context) (http.Header, error
 }
 
 // For returns the client for a server, given its https address or an http address on this machine.
-// Clients share no connections, so the permissions of one do not extend to another.
+// Clients share no connections, so a permission for one server does not apply to another.
 func (f *Fetcher) For(address string) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -122,8 +122,8 @@ func newClient(o Options, named string) *Client {
 	return c
 }
 
-// proxy returns the proxy of a request. It records the proxy's address, which may be in a private
-// network.
+// proxy returns the proxy of a request. It records the proxy's address, because a proxy may be in a
+// private network.
 func (c *Client) proxy(r *http.Request) (*url.URL, error) {
 	if c.options.Proxy == nil {
 		return nil, nil

@@ -21,7 +21,7 @@ type Answer struct {
 	// Body has the served bytes. The caller bounds and closes it.
 	Body io.ReadCloser
 	Size int64 // -1 if unknown
-	// URL is where the bytes came from, after redirects.
+	// URL is the address of the bytes after redirects.
 	URL *url.URL
 }
 
@@ -33,7 +33,7 @@ type StatusError struct {
 	login  string
 }
 
-// ErrAccess matches errors about a server that refuses access, with or without credentials.
+// ErrAccess matches the error for a server that refuses access, with or without credentials.
 var ErrAccess = errors.New("the server refuses access")
 
 // Error describes the failure in words.

@@ -14,8 +14,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/hosts"
 )
 
-// ErrRefused matches errors about requests that this client refuses: to private addresses, over
-// plain http, after too many redirects.
+// ErrRefused matches the errors for requests that this client refuses to send: to private
+// addresses, over plain http, after too many redirects.
 var ErrRefused = errors.New("the request is refused")
 
 type refusal struct{ message string }
@@ -85,8 +85,7 @@ func isPublic(a netip.Addr) bool {
 }
 
 // dial connects to an address only if it is public, or if a person named its host and port. It
-// checks the resolved address that the system is about to use, so a second DNS answer cannot change
-// it.
+// checks the resolved address to which it connects, so a second DNS answer changes nothing.
 func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := net.Dialer{Timeout: patience, Resolver: c.options.Resolver, Control: func(_, at string, _ syscall.RawConn) error {
 		if c.isNamed(address) || c.isProxy(address) {
@@ -137,8 +136,8 @@ func (c *Client) checkURL(u *url.URL) error {
 }
 
 // CheckTarget returns an error if a server that a person named may not refer to an address. It is
-// for addresses to which another program then connects. CheckTarget resolves names on this machine.
-// Behind a proxy, the proxy must refuse private addresses.
+// for addresses to which another program connects later. CheckTarget resolves names on this
+// machine. Behind a proxy, the proxy must refuse private addresses.
 func (f *Fetcher) CheckTarget(ctx context.Context, named, to string) error {
 	c, err := f.For(named)
 	if err != nil {

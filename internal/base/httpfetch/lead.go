@@ -11,8 +11,8 @@ import (
 )
 
 // Led returns a client for addresses in a server's answers, such as the address of its login
-// provider. They may be in a private network only if the server itself is, as [Client.Watch]
-// reports.
+// provider. private states whether the server is in a private network, as [Client.Watch] reports.
+// Only then may these addresses be there too.
 func (f *Fetcher) Led(private bool) *Client {
 	key := map[bool]string{false: "led", true: "led privately"}[private]
 	f.mu.Lock()
@@ -26,9 +26,9 @@ func (f *Fetcher) Led(private bool) *Client {
 	return c
 }
 
-// Watch returns a context for a request to the named server. private reports whether the last
-// answer came from a private network. Behind a proxy, which resolves names, it goes by the name or
-// the address of the server alone.
+// Watch returns a context for a request to the named server. After the request, private reports
+// whether the answer came from a private network. A proxy resolves names itself, so behind a proxy
+// only the server's name or address counts.
 func (c *Client) Watch(ctx context.Context) (watched context.Context, private func() bool) {
 	var via atomic.Pointer[string]
 	var is atomic.Bool

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// maxWait and maxWaits bound the waits that a server may ask for. If it asks for a longer wait, a
-// request before the end of that wait would also use up the quota of the next hour.
+// maxWait and maxWaits bound the waits that a server may request. After a longer wait, another
+// request would also use up the quota of the next hour.
 const (
 	maxWait  = time.Minute
 	maxWaits = 5
 )
 
-// ErrBusy matches errors about a server that asks for a longer wait.
+// ErrBusy matches the error for a server that requests a longer wait.
 var ErrBusy = errors.New("the server asks to wait")
 
 // errSilent and errLong are the errors of a stalled and a slow transfer.
@@ -27,7 +27,7 @@ var (
 	errLong   = errors.New("the transfer is too slow")
 )
 
-// silence is a [net.Error], like the failure of a connection that times out.
+// silence is a [net.Error], like the error of a connection that times out.
 type silence struct{}
 
 func (silence) Error() string {
@@ -36,8 +36,9 @@ func (silence) Error() string {
 func (silence) Timeout() bool   { return true }
 func (silence) Temporary() bool { return true }
 
-// Patiently sends a request, and repeats it after a status 429 or 503 that asks for a wait of at
-// most a minute. After five waits, or if the body cannot be sent again, it returns that answer.
+// Patiently sends a request. After a status 429 or 503 that asks for a wait of at most a minute, it
+// waits and sends the request again. After five waits, or if the body cannot be sent again, it
+// returns the last answer.
 func Patiently(r *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	for waits := 0; ; waits++ {
 		resp, err := send(r)
@@ -83,7 +84,7 @@ type endless struct{}
 // for a long time, and need not end.
 func Endless(ctx context.Context) context.Context { return context.WithValue(ctx, endless{}, true) }
 
-// send sends a request. Its answer fails if the server stops sending, unless the request is
+// send sends a request. Reading the answer fails if the server stops sending, unless the request is
 // [Endless].
 func (c *Client) send(r *http.Request) (*http.Response, error) {
 	if r.Context().Value(endless{}) != nil {
@@ -97,7 +98,7 @@ func (c *Client) send(r *http.Request) (*http.Response, error) {
 		b.stop()
 		return nil, err
 	}
-	if resp.ContentLength >= 0 { // a small slow answer must not last as long as a large one
+	if resp.ContentLength >= 0 { // a small answer must not take as long as a large one
 		b.long.Reset(min(maxTransfer, 5*time.Minute+time.Duration(resp.ContentLength/slowest)*time.Second))
 	}
 	b.in = resp.Body

@@ -12,8 +12,8 @@ import (
 )
 
 // Unmarshal is [json.Unmarshal] for JSON that decides about trust. Names must match in case, and no
-// object may have a name twice. encoding/json accepts EXP for exp, and takes the last of two
-// members, so that another program could read another value under the same signature.
+// object may contain a name twice. encoding/json accepts EXP for exp, and uses the last of two
+// members with one name. So another program could read a different value under the same signature.
 func Unmarshal(data []byte, v any) error {
 	if err := json.Unmarshal(data, v); err != nil { // json.Unmarshal bounds the depth
 		return err
@@ -23,8 +23,7 @@ func Unmarshal(data []byte, v any) error {
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// exact checks a value that is decoded into type t. t is nil if the names of the value are not
-// known.
+// exact checks a value that is decoded into type t. t is nil if any names are allowed.
 func exact(d *json.Decoder, t reflect.Type) error {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()

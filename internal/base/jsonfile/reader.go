@@ -33,7 +33,7 @@ type Options struct {
 	Conflict string // the fix for conflict markers of a merge
 }
 
-// Error is the first fault of a file. Line and Column count from 1, Column in characters.
+// Error is the first fault of a file. Line and Column count from 1. Column counts characters.
 type Error struct {
 	Line, Column int
 	Message, Fix string
@@ -45,8 +45,8 @@ func (e *Error) Error() string {
 }
 
 // Reader reads the values of a JSON file one after the other. It does not use the tokens of
-// encoding/json, which have no position of their own and take more than twice as long. A method
-// that meets a fault panics with an [*Error], which [Read] recovers.
+// encoding/json, which take more than twice as long and have no positions. A method that finds a
+// fault panics with an [*Error], which [Read] recovers.
 type Reader struct {
 	// Last is the offset at which the last value began, for [Reader.Fail].
 	Last int
@@ -113,7 +113,7 @@ func (r *Reader) Fail(at int, fix, format string, args ...any) {
 	panic(&Error{Line: 1 + strings.Count(r.src[:at], "\n"), Column: 1 + utf8.RuneCountInString(r.src[line:at]), Message: fmt.Sprintf(format, args...), Fix: fix})
 }
 
-// syntax fails at the current offset, where something else was expected.
+// syntax fails at the current offset. expected names the text that should be there.
 func (r *Reader) syntax(expected string) {
 	rest := r.src[r.at:]
 	if rest == "" {
@@ -202,7 +202,7 @@ func (r *Reader) object(what string, fields []string, visit, unknown func(field 
 	return seen
 }
 
-// Require fails unless an object, as read by Object, had all required fields.
+// Require fails unless an object has all required fields. seen is the result of [Reader.Object].
 func (r *Reader) Require(seen uint, at int, what string, fields, required []string, fix string) {
 	for i, field := range fields {
 		if seen&(1<<i) == 0 && slices.Contains(required, field) {

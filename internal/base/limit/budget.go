@@ -8,8 +8,8 @@ import (
 )
 
 // Budget divides units, such as bytes or calls, among clients. A waiting request gets room as soon
-// as there is enough for it; smaller requests may overtake it. A client that holds a quarter of the
-// units gets none of the last quarter, so that other clients find room.
+// as there is enough for it. Smaller requests may overtake it. A client that holds a quarter of the
+// units gets none of the last quarter, which stays free for other clients.
 type Budget struct {
 	units    int64
 	patience time.Duration
@@ -42,8 +42,8 @@ func (b *Budget) Held() int64 {
 	return b.held
 }
 
-// Share returns the units that a client holds. over reports whether it gets no more because the
-// rest is reserved for other clients.
+// Share returns the number of units that a client holds. over reports whether the client gets no
+// more, because the rest is reserved for other clients.
 func (b *Budget) Share(client string) (own int64, over bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -58,7 +58,7 @@ func (b *Budget) exceedsShare(client string, own, all int64) bool {
 }
 
 // Account is the part of a budget that one request holds. Its methods are safe for concurrent use.
-// A request for more than the maximum of an account gets the maximum. Settle, Refused and Close
+// An account has a maximum, and a request for more gets the maximum. Settle, Refused and Close
 // accept a nil account, which holds nothing.
 type Account struct {
 	budget *Budget
@@ -98,7 +98,7 @@ func (a *Account) Wait(ctx context.Context, units int64) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	select {
-	case <-w.granted: // at the last moment
+	case <-w.granted: // the units were granted at the last moment
 		return true
 	default:
 	}

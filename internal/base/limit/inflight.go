@@ -14,7 +14,7 @@ type InFlight[K comparable] struct {
 
 type slots struct {
 	taken chan struct{} // its capacity is the number of slots
-	users int           // operations that have or await a slot; guarded by mu of InFlight
+	users int           // operations that hold or await a slot; guarded by mu of InFlight
 }
 
 // Enter takes one of a key's n slots. leave returns the slot. If all slots are taken, Enter waits

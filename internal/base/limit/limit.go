@@ -36,8 +36,8 @@ type Clients struct {
 	cleaned time.Time // when clients with a full burst were last removed
 }
 
-// client is the state of one client. At the time full, its whole burst is available again, and it
-// is like a new client.
+// client is the state of one client. From the time full on, its whole burst is available again, as
+// for a new client.
 type client struct {
 	full   time.Time
 	denied uint64 // since its last permitted request
@@ -73,8 +73,9 @@ func (c *Clients) Take(name string) (wait time.Duration, denied uint64) {
 	return 0, 0
 }
 
-// find returns a client's state. The caller holds mu. find removes another client only when its
-// burst is full again; otherwise a client with many names would get many bursts.
+// find returns a client's state. The caller holds mu. To make room, find removes another client
+// only when that client's burst is full again. Otherwise a client with many names would get many
+// bursts.
 func (c *Clients) find(name string, now time.Time, burst time.Duration) *client {
 	if who := c.of[name]; who != nil {
 		return who

@@ -13,14 +13,14 @@ import (
 const (
 	// logPause is the minimum time between equal lines.
 	logPause = time.Minute
-	// logKinds is the number of different lines that are distinguished. Beyond that, lines with the
-	// same message count as equal.
+	// logKinds bounds the number of different lines that are counted separately. Beyond that, lines
+	// with the same message count as equal.
 	logKinds = 256
 )
 
 // Log returns a log that writes equal lines at most once a minute, unless hundreds of other lines
-// came in between. The line includes how often it was left out. A log that Log returned is returned
-// unchanged.
+// came in between. A line includes how often it was left out before. If log comes from Log already,
+// it is returned unchanged.
 func Log(log *slog.Logger) *slog.Logger {
 	if _, is := log.Handler().(*boundedLog); is {
 		return log
@@ -74,7 +74,7 @@ type seenLine struct {
 }
 
 // note reports whether to write a line, and how often it was left out before. If there are too many
-// different lines, note counts kind instead of the line.
+// different lines, note counts the line's kind instead.
 func (s *seenLines) note(line, kind string) (left int, write bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +93,7 @@ func (s *seenLines) note(line, kind string) (left int, write bool) {
 	}
 	switch {
 	case seen == nil && len(s.of) >= 2*logKinds:
-		return 0, false // so many kinds of message cannot all be worth a line
+		return 0, false // with so many kinds of messages, none is important
 	case seen == nil:
 		s.of[line] = &seenLine{at: now}
 		return 0, true

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// Parallel calls work with each number below n, in at most workers goroutines. If a context can end
-// the work, work checks it first.
+// Parallel calls work with each number below n, in at most workers goroutines. It does not stop
+// early: if a context can end the work, work must check it.
 func Parallel(workers, n int, work func(i int)) {
 	var next atomic.Int64
 	var wg sync.WaitGroup
@@ -15,7 +15,7 @@ func Parallel(workers, n int, work func(i int)) {
 		wg.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
 				work(i)
-				runtime.Gosched() // a request need not wait for the end of a time slice
+				runtime.Gosched() // lets a waiting request run before the time slice ends
 			}
 		})
 	}

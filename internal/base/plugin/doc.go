@@ -8,8 +8,8 @@
 // plugin or marketplace. A path that leads out is a fault, and is left out.
 package plugin
 
-// Bounds on the sizes of files that are read. The specification has none. The largest marketplace
-// in use has 0.2 MiB.
+// Bounds on the sizes of files to read. The specification has no bounds. The largest marketplace in
+// use has 0.2 MiB.
 const (
 	MaxManifest    = 1 << 20
 	MaxMarketplace = 8 << 20
@@ -54,7 +54,7 @@ var Manifests = []File{
 	{"qwen-extension.json", Qwen},
 }
 
-// Marketplaces are the lists of plugins. Claude's is read by Codex and Copilot too.
+// Marketplaces are the lists of plugins. Codex and Copilot also read Claude's list.
 var Marketplaces = []File{
 	{".claude-plugin/marketplace.json", Claude},
 	{".agents/plugins/marketplace.json", Codex},

@@ -109,7 +109,7 @@ func (r *report) put(f Fault) {
 	r.faults = append(r.faults, f)
 }
 
-// worst reports whether there is a fault with at least this effect.
+// worst reports whether the file has a fault with at least this effect.
 func (r *report) worst(e Effect) bool {
 	for _, f := range r.faults {
 		if f.Effect >= e {
@@ -119,7 +119,7 @@ func (r *report) worst(e Effect) bool {
 	return false
 }
 
-// list returns the faults, and a note at the end if there were too many.
+// list returns the faults. If there were too many, a note at the end reports this.
 func (r *report) list() []Fault {
 	if r.cut > 0 {
 		return append(r.faults, Fault{Rule: r.faults[0].Rule, Effect: r.faults[0].Effect, Message: fmt.Sprintf("%s more faults are left out", display.Thousands(r.cut)), Fix: "mend these first"})

@@ -9,15 +9,15 @@ import (
 	"github.com/knack-dev/knack/internal/base/typo"
 )
 
-// Manifest is the useful part of a plugin's manifest.
+// Manifest contains the fields of a plugin's manifest that knack uses.
 type Manifest struct {
 	Client  Client
 	Schema  string
 	Name    string
 	Version string
 	// Skills are the paths in the field skills of a client's manifest, clean and below the plugin's
-	// root. Each is a folder with skills, or a skill. Claude Code reads them in addition to
-	// skills/, other clients instead of it.
+	// root. Each is a skill, or a folder with skills. Claude Code reads them in addition to
+	// skills/, and other clients instead of skills/.
 	Skills []string
 	// SkillsAt are the positions of Skills in the file.
 	SkillsAt []Span
@@ -255,8 +255,8 @@ func (r *report) native(top *value, m *Manifest) {
 	}
 }
 
-// paths returns the paths in a field that is a string or a list of strings. It ignores other
-// values, which are components themselves.
+// paths returns the paths in a field that is a string or a list of strings. It ignores any other
+// value, which is a component itself and not a path.
 func (r *report) paths(v *value, field string, c Client) (out []string, at []Span) {
 	all := []*value{v}
 	if v.kind == list {

@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/typo"
 )
 
-// Marketplace is the useful part of a list of plugins.
+// Marketplace contains the parts of a list of plugins that knack uses.
 type Marketplace struct {
 	Client  Client
 	Name    string
@@ -55,7 +55,7 @@ const (
 	Subdir  Kind = "git-subdir" // URL, Path below it (required), Ref, SHA
 	NPM     Kind = "npm"        // Package, Version, Registry
 	Archive Kind = "archive"    // URL, SHA256
-	Command Kind = "command"    // a program to run, which is never done
+	Command Kind = "command"    // a program to run; knack never runs it
 )
 
 // Source is where the files of a plugin come from.
@@ -188,7 +188,7 @@ func (r *report) entry(v *value, i int, root string, c Client, seen map[string]i
 
 var installations = []string{"AVAILABLE", "NOT_AVAILABLE", "INSTALLED_BY_DEFAULT"}
 
-// source reads the source of a plugin. root is the folder below which bare names are.
+// source reads the source of a plugin. root is the folder to which bare names are relative.
 func (r *report) source(v, entry *value, field, root string, c Client) Source {
 	bad := func(at *value, field, fix, format string, args ...any) Source {
 		r.add(RuleMarketSource, Skips, at, field, fix, format, args...)

@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/typo"
 )
 
-// Servers is the useful part of an mcp.json (§7.2).
+// Servers contains the parts of an mcp.json that knack uses (§7.2).
 type Servers struct {
 	Schema  string
 	Servers []Server
@@ -22,11 +22,11 @@ type Servers struct {
 type Server struct {
 	Name, Type string
 	// Command and Cwd are the server's program and working folder, as clean paths below the
-	// plugin's root. They are "" for another program or for the data folder. The plugin's root is
-	// ".".
+	// plugin's root. "." is the plugin's root. Command is "" for a program elsewhere, and Cwd is ""
+	// for the data folder.
 	Command, Cwd     string
 	CommandAt, CwdAt Span
-	// Fixed are the texts that everyone can read in the package: the values of env and headers.
+	// Fixed are the values of env and headers. Everyone can read them in the package.
 	Fixed []Text
 	// Skipped reports whether clients skip the server.
 	Skipped bool

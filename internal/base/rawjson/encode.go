@@ -43,8 +43,8 @@ type manyWriter interface{ WriteMany(pieces [][]byte) error }
 
 var encoders = sync.Pool{New: func() any { return &Encoder{buf: make([]byte, 0, 4<<10)} }}
 
-// flush empties a full buffer. Afterwards it yields to other goroutines, so that small answers need
-// not wait for large ones.
+// flush empties a full buffer. Then it yields to other goroutines, so small answers need not wait
+// for large ones.
 func (e *Encoder) flush() {
 	if len(e.buf) >= flushAt {
 		e.empty()
@@ -71,8 +71,8 @@ func (e *Encoder) drop() {
 	e.buf, e.parts, e.from = e.buf[:0], e.parts[:0], 0
 }
 
-// part makes the bytes since the last part a part. If the buffer grows later, the part keeps the
-// old array.
+// part ends the current part, which contains the bytes since the last part. If the buffer grows
+// later, the part keeps the old array.
 func (e *Encoder) part() {
 	if len(e.buf) > e.from {
 		e.parts = append(e.parts, e.buf[e.from:])

@@ -6,8 +6,8 @@ import "encoding/binary"
 const maxLevels = MaxDepth + 1
 
 // Object reports whether b is one JSON object whose members nest at most [MaxDepth] levels. It
-// calls visit with each member as [Members] does, before it has checked the rest. Apart from the
-// levels, it accepts the same objects as [encoding/json.Valid], in a quarter of the time.
+// calls visit with each member as [Members] does, before it has checked the rest. It accepts the
+// same objects as [encoding/json.Valid], except for the levels, in a quarter of the time.
 func Object(b []byte, visit func(key, value []byte) bool) bool {
 	i := space(b, 0)
 	if i == len(b) || b[i] != '{' {
@@ -43,7 +43,7 @@ func composite(b []byte, i, depth int, visit func(key, value []byte) bool) int {
 	if depth > maxLevels {
 		return -1
 	}
-	object, end := b[i] == '{', b[i]+2 // in ASCII a closing bracket is two above its opening one
+	object, end := b[i] == '{', b[i]+2 // in ASCII, the closing bracket comes two characters after the opening one
 	if i = space(b, i+1); i < len(b) && b[i] == end {
 		return i + 1
 	}
@@ -96,8 +96,8 @@ func quoted(b []byte, i int) int {
 	return -1
 }
 
-// plain skips bytes of a string from i on, eight at a time. It stops before the first eight that
-// include a quote, a backslash or a control character, and returns their index.
+// plain skips bytes of a string from i on, eight at a time. It stops at the first group of eight
+// that has a quote, a backslash or a control character, and returns the group's index.
 func plain(b []byte, i int) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(b); i += 8 {

@@ -6,9 +6,9 @@ import "bytes"
 // memory of its text. The largest real messages, lists of files, have some thousand values.
 const MaxValues = 10_000
 
-// Counter counts the JSON values of a text that comes in pieces. Each value but the first follows
-// one of [ { , outside strings. A line end also ends a string, since another event of a stream can
-// begin after it. The zero value is ready to use.
+// Counter counts the JSON values of a text that arrives in pieces. Outside strings, each value but
+// the first follows a [, a {, or a comma. A line end also ends a string, because another event of a
+// stream can begin after it. The zero value is ready to use.
 type Counter struct {
 	Values int
 

@@ -13,8 +13,8 @@ import (
 // eight levels; the MCP SDKs accept 1,000.
 const MaxDepth = 900
 
-// The functions of this file walk over JSON that [Object] or [json.Valid] has accepted. They do not
-// decode values, but only look for their ends.
+// The functions of this file walk over JSON that [Object] or [json.Valid] has accepted. They look
+// for the ends of values, and do not decode values.
 
 // Members calls visit with each member of an object until visit returns false. key includes its
 // quotes. Members returns false if visit does, if b is not an object, or if a member nests deeper

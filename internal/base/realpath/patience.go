@@ -15,14 +15,14 @@ import (
 // gone.
 var ErrSilent = errors.New("its disk does not answer")
 
-// Patience bounds how long [Ask] waits for a disk. While another call gets no answer, the bound is
-// LaterPatience, since both paths may be on the same disk.
+// Patience bounds how long [Ask] waits for a disk. While an earlier call is still without an
+// answer, the bound is LaterPatience, since both paths may be on the same disk.
 const (
 	Patience      = 2 * time.Second
 	LaterPatience = Patience / 10
 )
 
-// question is a call of [Ask] that has got no answer in time.
+// question is a call of [Ask] that was not answered in time.
 type question struct {
 	at       string
 	answered chan struct{}
@@ -34,10 +34,10 @@ var (
 	anywhere atomic.Int32 // the number of open questions
 )
 
-// Ask returns the result of ask, which reads from the disk that has the absolute path at. It
-// returns otherwise if the disk does not answer in time. Until it does, at and all paths below it
-// are [Silent], and are not asked again: a call that gets no answer blocks a thread and cannot be
-// cancelled.
+// Ask returns the result of ask, which reads from the disk that contains the absolute path at. If
+// the disk does not answer in time, Ask returns otherwise. Until the disk answers, at and all paths
+// below it are [Silent], and Ask does not call ask for them. A call without an answer blocks a
+// thread and cannot be cancelled.
 func Ask[T any](at string, otherwise T, ask func() T) T {
 	return AskFor(Patience, at, otherwise, ask)
 }

@@ -1,8 +1,8 @@
 // Package realpath compares absolute paths by the places on the disk to which they lead, and
 // resolves links. It opens no file.
 //
-// Folders are compared only with [Same] and [Inside]. Comparing the text of paths is not enough,
-// since links, mounts and differences in case give one folder many paths.
+// [Same] and [Inside] are the only comparisons of folders. Comparing the text of paths is not
+// enough: links, mounts and differences in case give one folder many paths.
 package realpath
 
 import (
@@ -44,8 +44,8 @@ func Child(real, name string) string {
 	return at
 }
 
-// Links lists the links in the existing part of an absolute path. Each is given below the real path
-// of its folder.
+// Links lists the links in the existing part of an absolute path. The result has each link's path
+// with its folder resolved.
 func Links(path string) (links []string) {
 	if !filepath.IsAbs(path) || Silent(path) {
 		return nil
@@ -55,9 +55,9 @@ func Links(path string) (links []string) {
 }
 
 // IsLink reports whether an entry leads elsewhere, given the mode that Lstat returned. Go reports a
-// junction of Windows as irregular (go.dev/doc/go1.23, package os), like every file of an unknown
-// kind. A folder that a synchronizing program provides is irregular too, but is a folder and not a
-// link.
+// junction of Windows, like every file of an unknown kind, as irregular (go.dev/doc/go1.23, package
+// os). A folder that a synchronizing program provides is irregular too, but has the mode of a
+// folder.
 func IsLink(m fs.FileMode) bool {
 	return m&fs.ModeSymlink != 0 || m&fs.ModeIrregular != 0 && !m.IsDir()
 }
@@ -133,7 +133,7 @@ func Within(dir, target string) bool {
 }
 
 // Same reports whether two absolute paths lead to the same place, through any links, mounts and
-// spellings. If neither exists, they are the same if creating them would make the same file.
+// spellings. If neither path exists, Same reports whether creating both would make one file.
 func Same(a, b string) bool {
 	if a == b || !filepath.IsAbs(a) || !filepath.IsAbs(b) {
 		return a == b

@@ -2,9 +2,9 @@ package search
 
 import "slices"
 
-// Index finds documents by words. The caller gives each document a key. A document's position among
-// the keys is its number, and equally good documents are returned in that order. An Index never
-// changes and may be used concurrently. The zero value is empty.
+// Index finds documents by words. The caller gives each document a key. The number of a document is
+// its position among the keys. Documents with equal scores are returned in the order of their
+// numbers. An Index never changes and may be used concurrently. The zero value is empty.
 type Index[K comparable] struct {
 	keys []K
 	core index
@@ -13,17 +13,17 @@ type Index[K comparable] struct {
 // Keys returns the keys of the documents in their order. The caller must not change them.
 func (x *Index[K]) Keys() []K { return x.keys }
 
-// Update returns an index of exactly these keys, which must differ from each other. A document
-// whose key is in x is taken from x. For the other keys Update calls read, each time with the
-// positions of at most some thousand keys, and read returns their documents. If a document turns
-// out to have another key, read may change the key at its position to one that no other document
-// has.
+// Update returns an index of exactly these keys, which must differ from each other. It takes a
+// document whose key is in x from x. For the other keys it calls read, with the positions of at
+// most some thousand keys at a time, and read returns their documents. If read finds that a
+// document needs a different key, it may change the key at that position. No other document may
+// have the new key.
 //
 // Update shares or copies the documents of x and does not read them again. A few new documents
 // among many cost about as much as one pass over the keys.
 func (x *Index[K]) Update(keys []K, read func(places []int) []Doc) *Index[K] {
 	var places map[K]int32
-	if len(x.core.parts) > 0 { // a map of many keys takes up to a sixth of the memory of an index
+	if len(x.core.parts) > 0 { // only if needed: a map of many keys takes up to a sixth of an index's memory
 		places = make(map[K]int32, len(keys))
 		for i, k := range keys {
 			places[k] = int32(i)
@@ -77,7 +77,7 @@ type index struct {
 	values [len(usual)][256]float32
 }
 
-// part is a segment with the positions of its documents in the index.
+// part is a segment, with the position of each of its documents in the index.
 type part struct {
 	seg    *segment
 	places []int32
@@ -87,8 +87,8 @@ type part struct {
 const gone = -1
 
 // push adds a part. Each part is at least twice as large as the next one, and more than half of its
-// documents are live. So there are few parts and little waste, and each document is copied only a
-// few times.
+// documents are live. So there are few parts with little unused memory, and each document is copied
+// only a few times.
 func (x *index) push(p part) {
 	switch {
 	case p.live == 0:
@@ -103,8 +103,8 @@ func (x *index) push(p part) {
 	x.parts = append(x.parts, p)
 }
 
-// weigh completes the parts. From the lengths of all documents, it computes how much the length of
-// a field reduces the weight of its words.
+// weigh completes the parts. It computes how much the length of a field reduces the weight of its
+// words, from the lengths of all documents.
 func (x *index) weigh(docs int) {
 	x.docs = docs
 	var sum [fields]int
@@ -133,7 +133,7 @@ func (x *index) weigh(docs int) {
 	}
 }
 
-// merge makes one part of two, without their deleted documents.
+// merge makes one part of two, and drops deleted documents.
 func merge(a, b part) part {
 	m := part{live: a.live + b.live, places: make([]int32, 0, a.live+b.live)}
 	lengths := make([][fields]uint8, 0, a.live+b.live)

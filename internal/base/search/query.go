@@ -82,8 +82,8 @@ func typedWords(query string) (typed []string) {
 	return typed
 }
 
-// distinct returns the words that the search uses, without repetition. They are sorted, so that
-// their order in the query has no effect, not even on rounding.
+// distinct returns the words to search for, each once. They are sorted, so the order of the words
+// in the query changes no score, not even by rounding.
 func distinct(typed []string) []string {
 	all := slices.Clone(typed)
 	slices.Sort(all)
@@ -138,8 +138,8 @@ func (x *index) terms(all []variant, word string, how matchKind) []variant {
 	return all
 }
 
-// farStem is the difference in length from which the weight of a term with the same stem is halved:
-// "excellence" is seldom about Excel.
+// farStem is a difference in length. If a term with the same stem is longer or shorter than the
+// word by this many letters, its weight is halved: "excellence" is seldom about Excel.
 const farStem = 4
 
 // stems adds the terms with the stem of the word, except the word itself.
@@ -179,8 +179,8 @@ func (x *index) beginnings(all []variant, word string) []variant {
 	return append(all, x.closest(found, maxPrefixes, func(v variant) int { return len(x.term(v)) })...)
 }
 
-// minTypo is the minimum number of letters of a word and a term together for one to be a
-// misspelling of the other: "exel" may be "excel", but "logo" is neither "log" nor "logs".
+// minTypo is the least sum of the lengths of a word and a term, if one is a misspelling of the
+// other. "exel" may be "excel", but "logo" is neither "log" nor "logs".
 const minTypo = 9
 
 // guess returns the likely meaning of a word that matches nothing. It tries terms and synonyms that

@@ -20,15 +20,15 @@ var (
 )
 
 const (
-	// saturation bounds the effect of repetition: above it, further occurrences of a word hardly
+	// saturation bounds the effect of repetition. Above it, further occurrences of a word hardly
 	// count.
 	saturation = 4
 	// coverage is the share of the score that depends on how many words of the query were found.
 	coverage = 0.6
 	// wholeName multiplies the score of a document whose name equals the query.
 	wholeName = 1.5
-	// relevant is the share of the best score that a document needs to be a hit. Of 908 queries,
-	// none loses its skill from the first five hits because of it.
+	// relevant is the share of the best score that a document needs to be a hit. With it, none of
+	// 908 queries loses its skill from the first five hits.
 	relevant = 0.2
 )
 
@@ -97,8 +97,8 @@ type scratch struct {
 }
 
 type docScore struct {
-	score float32 // of the words so far
-	word  float32 // of the current word
+	score float32 // the score of all words so far
+	word  float32 // the value of the current word
 	words uint8   // the number of words that were found
 	named uint8   // the number of words that are in the name, unchanged
 	rest  uint8   // the number of words in the name
@@ -140,8 +140,8 @@ func (x *index) score(s *scratch, w queryTerm) {
 	}
 }
 
-// collect records the value of a variant for each document that has it, unless a better variant of
-// the word was recorded.
+// collect records the value of a variant for each document that contains it. A better variant of
+// the same word takes precedence.
 func (x *index) collect(s *scratch, v variant, typed bool) {
 	p := x.parts[v.part]
 	data, lengths, places := p.seg.postings(v.term), p.seg.lengths, p.places

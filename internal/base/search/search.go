@@ -25,9 +25,10 @@ type Match struct {
 	Word  string // the word of the query, folded
 	Term  string // the word of the document, folded
 	Field string // "name", "tags", "description" or "text" (headings and beginning)
-	// How is how the word matches the term: "exact", "stem" (the same word with another ending),
-	// "joined" (two words of the query written as one), "synonym" (a common short form), "prefix"
-	// (the word begins the term) or "typo" (one or two letters differ, or a space is missing).
+	// How is the way in which the word matches the term. It is "exact", "stem" (the same word with
+	// another ending), "joined" (two words of the query written as one), "synonym" (a common short
+	// form), "prefix" (the word begins the term) or "typo" (one or two letters differ, or a space
+	// is missing).
 	How string
 }
 

@@ -25,14 +25,14 @@ const maxBeginning = 50
 // termsOfDoc is the approximate number of different indexed words of a skill.
 const termsOfDoc = 128
 
-// block is the number of documents that are indexed together. It bounds the memory that indexing
-// takes besides the index itself.
+// block is the number of documents that are indexed together. It bounds the temporary memory of
+// indexing.
 const block = 2048
 
-// segment is the index of documents that are numbered from 0. It is immutable once it is in an index. Its
-// terms are sorted. The postings of a term are the documents that contain it. Each is stored as the
-// distance to the previous one, with two bits for a usual set of frequencies. Any other set of
-// frequencies follows as a byte.
+// segment is the index of some documents, numbered from 0. It is immutable once it is part of an
+// [Index]. Its terms are sorted. The postings of a term list the documents that contain it. Each
+// document is stored as the distance to the previous one, with two bits for its frequencies of the
+// term if these are usual. Other frequencies follow as a byte.
 type segment struct {
 	lengths [][fields]uint8 // the lengths of each document's fields, in units of unit
 
@@ -40,7 +40,7 @@ type segment struct {
 	terms   []uint32 // where each term begins in data, and the length of data
 	letters []uint32 // the letterSet of each term
 	stems   []uint16 // the hashes of all stems, sorted
-	byStem  []uint32 // for each of stems, its term
+	byStem  []uint32 // for each hash in stems, the index of its term
 }
 
 // unit is the number of words in one step of a stored length.
@@ -54,8 +54,8 @@ const (
 	headingsShift    = 5
 )
 
-// usual lists the frequencies that the two bits of a posting stand for, as packed bytes. usualField
-// has the field of each.
+// usual lists the usual frequencies, as packed bytes. The two bits of a posting are an index in it.
+// usualField lists the field of each.
 var (
 	usual      = [4]byte{0, 1 << descriptionShift, 1 << headingsShift, 2 << headingsShift}
 	usualField = [len(usual)]fieldID{1: inDescription, 2: inHeadings, 3: inHeadings}
@@ -145,7 +145,7 @@ type builder struct {
 	tokens   tokens
 	at       fieldID // the current field
 	n        int     // words of the current field so far
-	left     int     // words that may still be added of the beginning, or -1 in a field
+	left     int     // words that may still be added to the beginning, or -1 in other fields
 
 	order, ends []uint32
 	placed      []placed
@@ -178,8 +178,8 @@ func (b *builder) segment(docs []Doc) *segment {
 	return b.done()
 }
 
-// resize returns a slice of n elements with any content. It reuses the given slice if that is
-// large enough.
+// resize returns a slice of n elements with any content. It reuses the memory of s if that is large
+// enough.
 func resize[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n, n+n/4)
@@ -328,8 +328,8 @@ func (w *writer) done(lengths [][fields]uint8) *segment {
 	}
 }
 
-// spell builds the tables that find misspelt terms, if they do not exist yet. A segment that is
-// soon merged does not need them.
+// spell builds the tables that find misspelt terms, if they do not exist yet. It is not called for
+// a segment that is soon merged into another one.
 func (s *segment) spell() {
 	if s.letters != nil {
 		return
@@ -345,7 +345,7 @@ func (s *segment) spell() {
 func textOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }
 
 // clip returns a slice without much spare capacity. It copies the slice only if the spare capacity
-// is large, since a large index and its copy together are the peak of memory.
+// is large. While a large index is copied, memory use is at its peak.
 func clip[T any](s []T) []T {
 	if cap(s)-len(s) > len(s)/16 {
 		return slices.Clone(s)

@@ -74,7 +74,7 @@ func stemPast(w []byte) []byte {
 }
 
 // The endings of steps 2, 3 and 4. The longest ending that fits is replaced if enough letters
-// precede it. The last line of each table is not Porter's.
+// precede it. The last line of each table was added to Porter's rules.
 var (
 	long = []ending{
 		{"ational", "ate"}, {"tional", "tion"}, {"enci", "ence"}, {"anci", "ance"}, {"izer", "ize"}, {"abli", "able"}, {"alli", "al"},
@@ -91,7 +91,7 @@ var (
 		{"ent", ""}, {"sion", "s"}, {"tion", "t"}, {"ou", ""}, {"ism", ""}, {"ate", ""}, {"iti", ""}, {"ous", ""}, {"ive", ""}, {"ize", ""},
 		{"ise", ""}, {"eri", ""},
 	}
-	// roots are not Porter's. They apply last, and only after a vowel.
+	// roots was added to Porter's rules. It applies last, and only after a vowel.
 	roots = []ending{
 		{"iz", "is"}, {"alyz", "alys"}, {"alysi", "alys"}, {"ianc", "iant"}, {"our", "or"}, {"ogu", "og"}, {"script", "scrib"},
 		{"ifi", "if"}, {"ari", "ar"}, {"logi", "log"}, {"graphi", "graph"},

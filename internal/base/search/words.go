@@ -17,17 +17,17 @@ import (
 // longest words in names are identifiers.
 const maxWord = 48
 
-// words yields the words of a text, folded. The bytes of a word are valid until the next one.
+// words yields the words of a text, folded. The bytes of a word are valid until the next word.
 //
-// A word is a run of letters and digits. "c++", "c#" and the like are words too; the possessive 's
-// is not. Scripts that are written without spaces yield each pair of neighbouring characters and
-// the last character of a run, so that each character begins a word.
+// A word is a run of letters and digits. "c++", "c#" and the like are words too. The possessive 's
+// is dropped. In scripts that are written without spaces, words yields each pair of neighbouring
+// characters, and the last character of a run. So each character begins a word.
 func words(text string) func(yield func(word []byte) bool) {
 	return func(yield func([]byte) bool) { cut(text, true, yield) }
 }
 
 // queryWords yields the words of a query. Unlike [words], it yields the last character of a run
-// without spaces only if the run has a single character.
+// without spaces only if the run has just one character.
 func queryWords(text string) func(yield func(word []byte) bool) {
 	return func(yield func([]byte) bool) { cut(text, false, yield) }
 }
@@ -49,8 +49,8 @@ func (t *tokens) cut(text string) {
 
 // fold makes texts equal that differ only in case, in accents or in the width of their characters.
 func fold(text string) string {
-	// Next to a byte that is not UTF-8, norm may leave a character composed, so such bytes are
-	// replaced.
+	// norm may leave a character composed beside a byte that is not UTF-8, so these bytes are
+	// replaced first.
 	decomposed := norm.NFKD.String(strings.ToValidUTF8(text, "\ufffd"))
 	bare := make([]byte, 0, len(decomposed))
 	for _, r := range decomposed {
@@ -130,8 +130,8 @@ func (t *tokens) letter(c byte) {
 	}
 }
 
-// tail reads the end of a word: "++" and "#" after one or two letters belong to the word, "'s" does
-// not. It returns how many bytes it took beyond the first.
+// tail reads the end of a word. "++" and "#" after one or two letters belong to the word, "'s" does
+// not. It returns the number of bytes that it has read, without the first.
 func (t *tokens) tail(s string) int {
 	if len(t.buf) == 0 {
 		return 0
@@ -184,8 +184,8 @@ func (t *tokens) pairs(s string) int {
 	return len(s)
 }
 
-// unbroken reports whether a character is of a script without spaces between words, or of one that
-// joins particles to words, such as Korean.
+// unbroken reports whether a character belongs to a script without spaces between words, or to one
+// that joins particles to words, such as Korean.
 func unbroken(r rune) bool {
 	return r == 'ー' || r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) && !unicode.IsPunct(r)
 }
@@ -199,8 +199,8 @@ func isASCII(s string) bool {
 	return true
 }
 
-// stop is the set of words that say nothing about the subject of a query. They are indexed like
-// others, and searched for only if a query has no other words.
+// stop is the set of words that tell nothing about the subject of a query. They are indexed like
+// other words. A search uses them only if a query has no other words.
 var stop = sync.OnceValue(func() map[string]bool {
 	all := map[string]bool{}
 	for w := range words(`
@@ -214,7 +214,7 @@ var stop = sync.OnceValue(func() map[string]bool {
 	return all
 })
 
-// synonyms maps a word to other words that a search for it also looks for.
+// synonyms maps a word to other words. A search for the word finds these too.
 var synonyms = sync.OnceValue(func() map[string][]string {
 	all := map[string][]string{}
 	for _, group := range shortForms {
@@ -228,7 +228,7 @@ var synonyms = sync.OnceValue(func() map[string][]string {
 		}
 	}
 	for _, others := range all {
-		slices.Sort(others) // the order of a map must not decide an order of hits
+		slices.Sort(others) // map order is random, and must not change the order of hits
 	}
 	return all
 })

@@ -1,5 +1,5 @@
-// Package semver parses and compares the versions of tags and releases. It takes a little more
-// than golang.org/x/mod/semver, which orders them.
+// Package semver parses and compares the versions of tags and releases. It accepts a few more forms
+// than golang.org/x/mod/semver, with which it compares versions.
 package semver
 
 import (
@@ -48,8 +48,8 @@ func Lower(version, than string) bool {
 	return ok && known && a.Compare(b) < 0
 }
 
-// Names reports whether a tag can stand for a version: v1.4.0 for 1.4.0, and 1.4 for any 1.4.x. A
-// tag that is not a version can stand for any version.
+// Names reports whether a tag can name a version: v1.4.0 names 1.4.0, and 1.4 names any 1.4.x. A
+// tag that is not a version can name any version.
 func Names(tag, version string) bool {
 	t, ok := ParseShort(tag)
 	if !ok {

@@ -73,8 +73,9 @@ func Nearest(typed string, candidates []string) (best string) {
 	return best
 }
 
-// Hint returns a hint for a text that is not one of the given words. It names the nearest word or,
-// if none is near, the words that begin with the text. Without any, it returns otherwise.
+// Hint returns a hint for a text that is not one of the given words. The hint names the nearest
+// word or, if none is near, the words that begin with the text. If there are none, Hint returns
+// otherwise.
 func Hint(typed string, words []string, otherwise string) string {
 	if best := Nearest(typed, words); best != "" {
 		return "did you mean " + best + "?"

@@ -10,7 +10,7 @@ import (
 // mainFile is the name of a skill's main file.
 const mainFile = "SKILL.md"
 
-// maxLength is more than the length of any name that resembles SKILL.md.
+// maxLength is greater than the length of any name that resembles SKILL.md.
 const maxLength = 40
 
 // draftWords lists the words in a file name that mark the file as inactive.
@@ -23,12 +23,12 @@ var (
 	reStem = lazyregexp.New(`^(.*)\.(?:md|markdown|mdx|mdc|txt)$`)
 )
 
-// lookalikes maps letters that look like the letters of SKILL.md to these.
+// lookalikes maps letters to the letters of SKILL.md that they resemble.
 var lookalikes = strings.NewReplacer("ѕ", "s", "к", "k", "і", "i", "ӏ", "l", "ⅼ", "l", "м", "m", "ԁ", "d", "\u212a", "k")
 
 // IsMainFile reports whether a file name probably means SKILL.md. Examples are SKILLS.md,
-// skill.md.txt, SKILL (1).md, SKIL.md, and names that only look like it. IsMainFile returns false
-// for SKILL.md in any case.
+// skill.md.txt, SKILL (1).md, SKIL.md, and names with look-alike letters. IsMainFile returns false
+// for SKILL.md itself, in any case.
 func IsMainFile(name string) bool {
 	if !MayBeMainFile(name) || len(name) == len(mainFile) && strings.EqualFold(name, mainFile) {
 		return false
@@ -47,7 +47,7 @@ func IsMainFile(name string) bool {
 	plain = strings.TrimPrefix(plain, "copy of ")
 	switch {
 	case plain == "skill" || plain == "skills":
-		return name == "SKILL" || name == "SKILLS" // in lower case it could mean anything
+		return name == "SKILL" || name == "SKILLS" // in lower case, the word has too many other meanings
 	case reMainFile().MatchString(plain), plain == "skillmd":
 		return true
 	}
@@ -71,8 +71,8 @@ func MayBeMainFile[T string | []byte](name T) bool {
 		first == 'c' && second == 'o' && len(name) > 8 && name[4] == ' ' // Copy of SKILL.md
 }
 
-// isSlip reports whether a letter of "skill" is missing, doubled or transposed. It does not accept
-// a replaced letter, since that may make another word: still, spill.
+// isSlip reports whether a letter of "skill" is missing, doubled or transposed. A replaced letter
+// does not count, because it may make a different word: still, spill.
 func isSlip(stem string) bool {
 	const word = "skill"
 	for i := range word {
