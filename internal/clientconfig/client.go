@@ -1,10 +1,10 @@
 // Package clientconfig describes and edits the configuration files of clients. It knows the path of
-// each file and the form of an entry for an MCP server, and adds an entry without changing anything
+// each file and the form of an entry for an MCP server. It adds an entry without changing anything
 // else.
 //
 // The caller provides the folders and the entry. A merge is a function from bytes to bytes. Each
-// result is parsed again and compared with the original, so that a file changes exactly as intended
-// or not at all. [AddItem] makes the same promise for knack.yaml, for package settings.
+// result is parsed again and compared with the original. So a file changes exactly as intended, or
+// not at all. [AddItem] makes the same promise for knack.yaml, which package settings edits.
 package clientconfig
 
 import (
@@ -27,8 +27,8 @@ const Name = "knack"
 // Client is a program that starts MCP servers from a configuration file.
 type Client struct {
 	ID, Name string
-	// Reads lists the labels of the roots that the client reads itself. If knack serves their
-	// skills too, the client shows these twice.
+	// Reads lists the labels of the roots that the client reads itself. If knack also serves their
+	// skills, the client shows these skills twice.
 	Reads []string
 	// Program is the name of the client's executable, or "" if it has none.
 	Program string
@@ -50,12 +50,11 @@ type Client struct {
 	keys      []string   // the path of keys to the servers
 	nested    string     // key of the object in an entry that describes how to reach the server, or ""
 	locations []location // in the client's order of precedence
-	// nextSteps has the results of [Client.NextSteps], with the placeholder NAME.
+	// nextSteps contains the sentences that [Client.NextSteps] returns, with the placeholder NAME.
 	nextSteps map[Scope][]string
 	lists     []nameList // lists of servers that are on or off, outside of the entry
 	// createHint tells the user how to create the file, for a client whose file knack does not
-	// create. Continue, for example, reads an older config.json only as long as there is no
-	// config.yaml.
+	// create. Continue, for example, reads an older config.json only while there is no config.yaml.
 	createHint string
 	folder     func(Env) string
 	local      func(Server) []field
@@ -72,8 +71,8 @@ type Client struct {
 	// clientID returns the field for a client ID registered at the provider. It is nil if the file
 	// has none.
 	clientID func(id string) field
-	// provider ends the sentence about registering a client ID with a further requirement of this
-	// client, or is "".
+	// provider is a further requirement of this client for registering a client ID. It ends the
+	// sentence about that step. It is "" if there is no such requirement.
 	provider string
 	bearer   []field // fields that send the token to a server behind a URL
 	// tokenEnv is set if the client reads the token from the environment.
@@ -99,8 +98,8 @@ func urlAs(key string) func(Server) []field {
 	return func(s Server) []field { return []field{{key, s.URL}} }
 }
 
-// Texts that stand for the token in an entry, which never contains the token itself. They are the
-// name of its variable and a placeholder.
+// Texts that stand for the token in an entry: the name of a variable, and a placeholder. An entry
+// never contains the token itself.
 const (
 	TokenVariable    = "KNACK_TOKEN"
 	TokenPlaceholder = "YOUR-TOKEN"
@@ -122,20 +121,20 @@ func (c Client) CanTrust() bool { return len(c.trust) > 0 || c.allow != nil }
 // for that. Otherwise it returns "".
 func (c Client) TrustNote() string { return c.trustNote }
 
-// TakesClientID reports whether an entry can have a client ID that is registered at a provider.
+// TakesClientID reports whether an entry can contain a client ID that is registered at a provider.
 func (c Client) TakesClientID() bool { return c.clientID != nil }
 
-// ProviderNote returns the end of the sentence about registering a client ID, or "". It has a
-// further requirement of this client.
+// ProviderNote returns a further requirement of this client for registering a client ID, as the end
+// of a sentence. It returns "" if there is none.
 func (c Client) ProviderNote() string { return c.provider }
 
 // SignIn returns the command or the step with which the user signs in to a server, given the name
 // of its entry. It returns "" if the client has no such command or step.
 func (c Client) SignIn(name string) string { return strings.ReplaceAll(c.signIn, "NAME", quoted(name)) }
 
-// DuplicateHint returns a warning that skills show twice if a server reads folders that the client
-// reads itself, with a remedy. server is a phrase for the server, such as "that server". The result
-// is an unfinished sentence, to which more remedies can be added. It is "" if the client reads no
+// DuplicateHint warns that skills show twice if a server reads folders that the client reads
+// itself, and names a remedy. server is a phrase for the server, such as "that server". The result
+// is an unfinished sentence, so the caller can add more remedies. It is "" if the client reads no
 // skills itself.
 func (c Client) DuplicateHint(server string) string {
 	if len(c.Reads) == 0 {
@@ -164,7 +163,7 @@ func Find(name string) (Client, bool) {
 	return Client{}, false
 }
 
-// NextSteps returns the steps that remain for the user once an entry of this scope and name is
+// NextSteps returns the steps that remain for the user after an entry of this scope and name is
 // written, in whole sentences.
 func (c Client) NextSteps(scope Scope, name string) (out []string) {
 	fill := strings.NewReplacer(`"NAME"`, strconv.Quote(name), "NAME", quoted(name))
@@ -198,8 +197,8 @@ func (c Client) File(p Env) string {
 // ErrNoRemote is returned if a client's file cannot describe a remote server.
 var ErrNoRemote = errors.New("its file has no form for a server behind a URL")
 
-// ServerIn returns the server for an entry in this file. If several clients read the file, the
-// entry has nothing that is specific to one client.
+// ServerIn returns s as it should be written into this file. If several clients read the file, the
+// result has no settings of a single client.
 func (c Client) ServerIn(p Env, file string, s Server) Server {
 	readers := 0
 	for _, other := range Clients() {
@@ -268,7 +267,7 @@ func (c Client) Merge(data []byte, s Server) ([]byte, error) {
 	return c.mergeAt(data, append(slices.Clone(c.keys), Name), all[Name], c.decide(all[Name].fields, s))
 }
 
-// mergeAt updates the entry at a path, whose current fields are have.
+// mergeAt updates the entry at a path. have is the current entry.
 func (c Client) mergeAt(data []byte, path []string, have entry, ch change) ([]byte, error) {
 	if ch.state == Connected || ch.state == Foreign {
 		return data, nil

@@ -47,8 +47,8 @@ func geminiLists(files ...func(Env) string) (out []nameList) {
 	return out
 }
 
-// clineSettings returns the path of the settings file that Cline reads. The first variable that is
-// set decides.
+// clineSettings returns the path of the settings file that Cline reads. Of the variables for it,
+// the first that is set decides.
 func clineSettings(p Env) string {
 	if at := strings.TrimSpace(p.env("CLINE_MCP_SETTINGS_PATH")); at != "" {
 		return at
@@ -59,22 +59,23 @@ func clineSettings(p Env) string {
 	return pathOf("$CLINE_DIR/data/settings/cline_mcp_settings.json")(p)
 }
 
-// Steps that some clients require of the user once an entry is written.
+// Steps that some clients require of the user after an entry is written.
 const (
 	claudeAsks  = `Claude Code asks each user to approve a server of .mcp.json: start claude here once.`
 	geminiTrust = "Gemini CLI starts no server in a folder that is not trusted: start gemini in the folder once and trust it."
 )
 
-// oauthAs returns a function that returns the field oauth with a client ID under key, and with
-// other members.
+// oauthAs returns a function that returns the field oauth. The field contains a client ID under
+// key, and the other members.
 func oauthAs(key string, others ...field) func(id string) field {
 	return func(id string) field { return field{"oauth", append(object{{key, id}}, others...)} }
 }
 
-// Clients lists the supported clients. The clients on npm were tested.
+// Clients lists the supported clients. Those that npm distributes were tested.
 var Clients = sync.OnceValue(func() []Client { return withAgents(clients) })
 
-// clients is the table of the supported clients, without the facts from the table of agents.
+// clients is the table of the supported clients. withAgents adds the facts from the table of
+// agents.
 var clients = []Client{
 	{
 		ID: "claude-code", Program: "claude", Command: claudeCommand, NeedsApproval: true,

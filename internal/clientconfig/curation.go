@@ -11,7 +11,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// Curation has the settings of one client that turn skills on or off.
+// Curation contains one client's settings that turn skills on or off.
 type Curation struct {
 	settings []setting
 }
@@ -38,11 +38,12 @@ const (
 	off
 )
 
-// judge returns the verdict of a setting's value about a skill.
+// judge returns what a setting's value decides about a skill.
 type judge func(value any, s Subject) verdict
 
-// judges has a function for each setting, by its key in the table of agents. A later file overrides
-// an earlier one. Lists of names cannot turn a skill on, so they add up.
+// judges contains a function for each setting, by its key in the table of agents. A later file
+// overrides an earlier one. A list of names cannot turn a skill on, so the lists of all files apply
+// together.
 var judges = map[string]judge{
 	"skillOverrides":         overridden, // Claude Code
 	"skills.config":          configured, // Codex

@@ -47,7 +47,7 @@ func (c Client) formatValue(key string, v any) string {
 	return string(out)
 }
 
-// masked returns the value of a field without its possibly secret parts.
+// masked returns the value of a field, with masks for its possibly secret parts.
 func (c Client) masked(key string, v any) any {
 	switch text, isText := v.(string); {
 	case slices.Contains(plainKeys, key):
@@ -99,7 +99,7 @@ func (c Client) maskedValue(v any) any {
 	return hidden
 }
 
-// texts lists the strings in a value and in its members.
+// texts lists the strings in a value, at any depth.
 func texts(v any) (out []string) {
 	switch v := v.(type) {
 	case string:
@@ -113,7 +113,7 @@ func texts(v any) (out []string) {
 }
 
 // shownEntry formats an entry with the given values in the file's format, without possibly secret
-// parts. The fields that describe how to reach the server come first, as in a new entry.
+// parts. As in a new entry, the fields that describe how to reach the server come first.
 func (c Client) shownEntry(path []string, at entry, values map[string]any) []byte {
 	if at.nested {
 		path = append(slices.Clone(path), c.nested)
@@ -122,7 +122,7 @@ func (c Client) shownEntry(path []string, at entry, values map[string]any) []byt
 	order = append(order, slices.Sorted(maps.Keys(values))...)
 	var fields []field
 	for i, key := range order {
-		if v, ok := values[key]; ok && slices.Index(order, key) == i && !(c.list && key == "name") { // an item of a list has its name
+		if v, ok := values[key]; ok && slices.Index(order, key) == i && !(c.list && key == "name") { // an item of a list contains its name
 			fields = append(fields, field{key, inOrder(c.masked(key, v))})
 		}
 	}
@@ -143,7 +143,7 @@ func (c Client) shownEntry(path []string, at entry, values map[string]any) []byt
 			out += "    " + shownKey(f.key) + ": " + flow(f.value) + "\n"
 		}
 	default:
-		data, _ := mergeJSON(nil, path, fields, nil, c.dialect) // an empty file takes every entry
+		data, _ := mergeJSON(nil, path, fields, nil, c.dialect) // an empty file accepts every entry
 		return data
 	}
 	return []byte(out)
@@ -157,7 +157,7 @@ func shownKey(key string) string {
 	return string(appendString(key))
 }
 
-// inOrder returns a parsed value in the form of a [field], with the keys of mappings sorted.
+// inOrder converts a parsed value to the form of a [field]. It sorts the keys of mappings.
 func inOrder(v any) any {
 	switch v := v.(type) {
 	case []any:

@@ -26,7 +26,7 @@ type Server struct {
 	shared bool // whether several clients read the file, see [Client.ServerIn]
 }
 
-// State describes the entry for knack in a client's file.
+// State compares a client's entry for knack with the entry that connect would write.
 type State string
 
 // The states of an entry.
@@ -39,7 +39,7 @@ const (
 
 // commandKeys and urlKeys list the fields with which any client describes how to reach a server.
 var (
-	commandKeys = []string{"command", "cmd", "args"} // in the order of the words of a command line
+	commandKeys = []string{"command", "cmd", "args"} // in the order of a command line
 	urlKeys     = []string{"url", "httpUrl", "serverUrl", "uri"}
 )
 
@@ -64,9 +64,9 @@ func launch(fields map[string]any) (words []string, url string) {
 	return words, url
 }
 
-// suspicion returns the reason to suspect that an entry in a project's file starts a program that
-// came with the project, or "". A name on PATH is safe. So is an absolute path outside of the
-// project, or the same path as in the new entry.
+// suspicion returns the reason to suspect that an entry in a project's file starts a program of the
+// project, or "". A name on PATH is safe. An absolute path outside of the project is safe too, and
+// so is the path of the new entry.
 func suspicion(p Env, have map[string]any, s Server) string {
 	if helper, ok := have["headersHelper"].(string); ok { // Claude Code runs the helper in a shell
 		return "it runs " + helper
@@ -116,7 +116,7 @@ func inside(folder, at string) bool {
 	return false
 }
 
-// arguments returns the new arguments of an entry, given the arguments for knack that it has now.
+// arguments returns the new arguments of an entry. have are its present arguments for knack.
 func (s Server) arguments(have []string) []string {
 	if s.Chosen != nil {
 		have = append([]string{"serve"}, s.Chosen...)
@@ -125,7 +125,8 @@ func (s Server) arguments(have []string) []string {
 	return slices.Concat(program[1:], mergeArgs(have, want))
 }
 
-// mergeArgs returns the arguments have, with the value of --entry from want, or without that flag.
+// mergeArgs returns the arguments have with the value of --entry from want. If want has no --entry,
+// neither has the result.
 func mergeArgs(have, want []string) []string {
 	if !slices.Contains(have, "serve") {
 		return want
@@ -200,9 +201,9 @@ func (ch change) result(have map[string]any) map[string]any {
 	return now
 }
 
-// decide compares an entry of a file, whose fields are have, with the entry for s. have is nil if
-// the file has no entry. The user's arguments stay unless s has chosen ones, and so does every
-// field that does not describe how to reach the server.
+// decide compares the entry in a file with the entry for s. have contains the fields of the entry
+// in the file, or is nil if there is none. The user's arguments stay unless s has chosen ones.
+// Fields that do not describe how to reach the server also stay.
 func (c Client) decide(have map[string]any, s Server) change {
 	if have == nil {
 		return change{Absent, c.newEntry(s), nil}

@@ -31,7 +31,7 @@ func (p Env) env(name string) string {
 	return p.Getenv(name)
 }
 
-// Scope is where an entry applies: to which users and projects.
+// Scope is where an entry applies: for which users, and in which projects.
 type Scope string
 
 // The scopes of an entry.
@@ -41,8 +41,8 @@ const (
 	Local   Scope = "local"   // for one user, in one project
 )
 
-// location is a file in which a client looks for entries. keys is set if the servers of this file
-// are at another path of keys than the client's usual one.
+// location is a file in which a client looks for entries. keys is set if this file has the servers
+// at a different path of keys than the client's other files.
 type location struct {
 	scope Scope
 	file  func(Env) string
@@ -63,8 +63,8 @@ func preferred(at location) location {
 	return at
 }
 
-// nameList is a list of server names in a client's settings. It lists the servers that are off or,
-// if only is set, the only ones that are on.
+// nameList is a list of server names in a client's settings. The listed servers are off or, if only
+// is set, all other servers are off.
 type nameList struct {
 	location
 	key  string
@@ -115,13 +115,13 @@ func base(file func(Env) string) func(Env) string {
 	}
 }
 
-// Installed reports whether the client is used on this machine. It is if its program is in a folder
-// of PATH, or if it has settings. It also is if its own folder has anything besides backups and
-// skills, which other tools may have put there.
+// Installed reports whether the client is used on this machine. Each of these is enough: its
+// program is in a folder of PATH, it has settings, or its own folder contains more than backups and
+// skills. Other tools may have written backups and skills.
 func (c Client) Installed(p Env) bool { return c.onPath(p) || c.inUse(p) }
 
-// BareFolder returns the client's own folder if it exists, has at most skills and backups, and the
-// client has no settings. Otherwise it returns "".
+// BareFolder returns the client's own folder if it contains only skills and backups, and the client
+// has no settings. Otherwise it returns "".
 func (c Client) BareFolder(p Env) string {
 	folder := c.ownFolder(p)
 	there := folder != "" && realpath.Ask(folder, false, func() bool { info, err := os.Stat(folder); return err == nil && info.IsDir() })
@@ -151,13 +151,13 @@ func (c Client) inUse(p Env) bool {
 	return slices.ContainsFunc(c.locations, func(at location) bool { return at.scope == User && c.hasSettings(p, at) })
 }
 
-// isBackup reports whether a file name is one that knack gives to backups.
+// isBackup reports whether knack gives such a file name to backups.
 func isBackup(name string) bool {
 	_, number, ok := strings.Cut(name, ".bak")
 	return ok && strings.Trim(number, "0123456789") == ""
 }
 
-// hasSettings reports whether a file has anything besides knack's entry and the containers of the
+// hasSettings reports whether a file contains more than knack's entry and the mappings around the
 // entry.
 func (c Client) hasSettings(p Env, at location) bool {
 	f := candidate{location: at, at: filepath.FromSlash(at.file(p))}
@@ -181,7 +181,7 @@ func (p Env) Program(name string) string {
 	}
 	for _, dir := range filepath.SplitList(p.Path) {
 		if !filepath.IsAbs(dir) {
-			continue // it could be a project's folder, which may have any program
+			continue // a relative folder could be a project's, which may contain any program
 		}
 		for _, name := range names {
 			if at := filepath.Join(dir, name); p.isProgram(at) {

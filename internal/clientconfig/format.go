@@ -31,15 +31,15 @@ const (
 )
 
 // entry is the entry of one server in a file. Its values have the types that encoding/json decodes,
-// with numbers as [json.Number]. A TOML date is a [json.Number] too, and an inline table of TOML a
-// [json.RawMessage] with its text. A YAML value of another kind, such as a float or an alias, is a
+// and numbers are [json.Number]. A TOML date is a [json.Number] too, and an inline table of TOML is
+// a [json.RawMessage] with its text. Any other YAML value, such as a float or an alias, is a
 // [2]string with its kind and text.
 type entry struct {
 	fields map[string]any // nil if the entry is not a mapping
 	nested bool           // whether the fields are in the object [Client.nested]
 }
 
-// servers returns the entries of a file, below a path of keys, by their names.
+// servers returns the entries of a file below a path of keys, by name.
 func (c Client) servers(data []byte, path []string) (map[string]entry, error) {
 	var all map[string]any
 	var err error
@@ -63,8 +63,8 @@ func (c Client) servers(data []byte, path []string) (map[string]entry, error) {
 	return out, err
 }
 
-// merge sets fields of the entry at a path of keys and removes others. It returns the bytes of the
-// new file, in which everything else is unchanged, including comments and formatting.
+// merge sets some fields of the entry at a path of keys, and removes others. It returns the new
+// file. Everything else in the file is unchanged, including comments and formatting.
 func (c Client) merge(data []byte, path []string, set []field, drop []string) ([]byte, error) {
 	switch c.format {
 	case formatTOML:
@@ -76,13 +76,13 @@ func (c Client) merge(data []byte, path []string, set []field, drop []string) ([
 }
 
 // appendString returns s as a JSON string without HTML escapes. The result is also a valid string
-// in YAML and, since control characters are escaped, in TOML.
+// in YAML. It is valid in TOML too, because control characters are escaped.
 func appendString(s string) []byte {
 	b, _ := rawjson.Marshal(s) // a string always encodes
 	return b
 }
 
-// flow formats a value in one line as JSON, which is also YAML.
+// flow formats a value in one line as JSON, which YAML parsers accept too.
 func flow(v any) string {
 	var parts []string
 	switch v := v.(type) {
@@ -107,7 +107,7 @@ func flow(v any) string {
 	return string(out)
 }
 
-// plainValue returns a field's value with the types that the parsers return.
+// plainValue converts a field's value to the types that the parsers return.
 func plainValue(v any) any {
 	switch v := v.(type) {
 	case []string:

@@ -12,8 +12,8 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// dialect is the form of JSON that a client reads. The client cannot read a file in another form,
-// so an entry there would have no effect.
+// dialect is the form of JSON that a client reads. An entry in a file of another form would have no
+// effect, because the client could not read the file.
 type dialect int
 
 const (
@@ -28,7 +28,7 @@ const maxNesting = 200
 // byteOrderMark is at the beginning of files that some Windows editors write.
 const byteOrderMark = "\ufeff"
 
-// jsonFile is a parsed JSON file, from which all its bytes can be written again.
+// jsonFile is a parsed JSON file. It keeps all bytes, so it can be written again unchanged.
 type jsonFile struct {
 	data  []byte // without the byte-order mark
 	root  hujson.Value
@@ -66,7 +66,7 @@ func parseJSON(data []byte, d dialect) (f jsonFile, err error) {
 }
 
 // tooDeep returns the offset at which the nesting exceeds maxNesting, or -1. It skips strings and
-// comments, and leaves all other faults to the parser.
+// comments. It finds no other faults; the parser does.
 func tooDeep(data []byte) int {
 	depth := 0
 	for i := 0; i < len(data); i++ {
@@ -152,7 +152,7 @@ func (f jsonFile) value() map[string]any {
 	d := json.NewDecoder(bytes.NewReader(v.Pack()))
 	d.UseNumber()
 	out := map[string]any{}
-	_ = d.Decode(&out) // the parser accepted it; a value other than an object has no members
+	_ = d.Decode(&out) // cannot fail, since the parser accepted it; a value that is not an object has no members
 	return out
 }
 

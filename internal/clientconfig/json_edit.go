@@ -77,7 +77,7 @@ func asIntended(before map[string]any, out []byte, path []string, set []field, d
 	return reflect.DeepEqual(without(before, path, set, drop), without(after, path, set, drop))
 }
 
-// without removes from the entry at a path the members that an edit may change. It then removes the
+// without removes from the entry at a path the members that an edit may change. Then it removes the
 // objects on the path that are empty.
 func without(m map[string]any, path []string, set []field, drop []string) map[string]any {
 	if len(path) == 0 {
@@ -114,7 +114,7 @@ func (e *jsonEdit) merge(path []string, set []field, drop []string) error {
 	if !ok {
 		return e.notObject(at, path)
 	}
-	// A new member replaces a removed one, and so keeps the comments around it.
+	// A new member replaces a removed one, so the comments around the old member stay.
 	stale := slices.DeleteFunc(slices.Clone(drop), func(key string) bool { return member(o, key) == nil })
 	var missing []field
 	for _, f := range set {

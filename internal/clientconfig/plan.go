@@ -21,8 +21,8 @@ import (
 // largest known settings file.
 const maxFile = 16 << 20
 
-// Choice restricts the files that [Client.Plan] considers. The zero value selects the file that has
-// an entry, or else the user's own file.
+// Choice restricts the files that [Client.Plan] considers. The zero value selects the file that
+// contains an entry or, without one, the user's own file.
 type Choice struct {
 	Scope Scope  // only files of this scope
 	File  string // only this file, at any path
@@ -40,24 +40,24 @@ type Change struct {
 	// CommandAfter are the command and arguments after [Change.Write].
 	CommandAfter []string
 	// Suspicion is the reason that a project's entry is [Foreign] although it looks like knack's.
-	// The project may be a clone, and the program that the entry starts may come with it. Suspicion
-	// is "" for any other entry.
+	// The project may be a clone that contains the program that the entry starts. Suspicion is ""
+	// for any other entry.
 	Suspicion string
 	// Off is the name of the field that turns the entry off, or "" if the entry is on.
 	Off string
-	// ListFile is the file with a list, ListKey, that turns the entry off, or "". The list contains
-	// the entry's name or, if ListOnly is set, lacks it.
+	// ListFile is the file with a list that turns the entry off, or "". ListKey is the list's key.
+	// The list contains the entry's name or, if ListOnly is set, lacks it.
 	ListFile, ListKey string
 	ListOnly          bool
 	// Trusted reports whether the client calls the tools without asking, once the change is
 	// written.
 	Trusted bool
-	// Shared is set for an entry in the project's file under another name than [Name], if the
-	// choice did not ask for the project. Write then changes nothing.
+	// Shared is set for an entry in the project's file whose name is not [Name], unless the choice
+	// names the project. Write then changes nothing.
 	Shared bool
-	// OverriddenBy is an entry of the same name that the client uses instead of this one, from a
-	// file that the client prefers. It is nil if this entry takes effect. If the other entry needs
-	// an approval, some clients use this one until then.
+	// OverriddenBy is an entry of the same name that the client uses instead of this one, because
+	// it prefers the other entry's file. It is nil if this entry takes effect. If the other entry
+	// needs an approval, some clients use this one until then.
 	OverriddenBy *Change
 	// Differences are the changed fields of the entry. It is empty for a new entry.
 	Differences []Difference
@@ -86,7 +86,7 @@ func (c Change) Changed() bool {
 // candidate is a file in which the client looks for entries.
 type candidate struct {
 	location
-	at, real string // the client's path, and the path with links resolved or "" for a missing file
+	at, real string // the client's path; the same path with links resolved, or "" for a missing file
 	place    string // at with links resolved, even for a missing file
 	link     bool   // at is a link
 	data     []byte
@@ -95,9 +95,9 @@ type candidate struct {
 	err      error
 }
 
-// Plan reads the client's files in its order of precedence. It merges the entry into the file that
-// already has one. If no file has an entry, Plan uses the user's own file, or the file that choice
-// names.
+// Plan reads the client's files in its order of precedence, and merges the entry into one of them.
+// It chooses the file that choice names or, without a choice, the file that already contains an
+// entry. If no file contains one, it chooses the user's own file.
 func (c Client) Plan(p Env, s Server, choice Choice) (Change, error) {
 	if s.URL != "" && c.remote == nil {
 		return Change{}, ErrNoRemote
@@ -136,8 +136,8 @@ func (c Client) Plan(p Env, s Server, choice Choice) (Change, error) {
 	return ch, err
 }
 
-// MissingError is returned if knack does not create a client's file or its folder, or if the folder
-// is unknown, for example without HOME. Fix is advice for the user.
+// MissingError is returned for a missing file or folder that knack does not create. It is also
+// returned if the folder is unknown, for example without HOME. Fix is advice for the user.
 type MissingError struct{ What, Fix string }
 
 var errNoFolder = &MissingError{"the folder of its file is not known", "set HOME, or name the file with --file"}
@@ -169,7 +169,7 @@ func (c Client) change(p Env, at candidate, name string, s Server) (Change, erro
 	}
 	if at.scope == Project && !s.ReplaceURL && startsKnack(words, Server{}) && (isBareName(words) || p.isProgram(words[0])) {
 		program, _ := split(words)
-		s = s.startedBy(program) // users share the entry, so this machine's path is no better
+		s = s.startedBy(program) // other people use this entry too, so this machine's path would not help
 	}
 	todo := c.decide(have.fields, s)
 	if ch.Suspicion != "" {
@@ -217,8 +217,8 @@ func (c Client) removal(ch Change, at candidate, path []string, have entry) (Cha
 	return ch, err
 }
 
-// isRemoved reports whether a file is to be removed if after is its content without the entry. A
-// link is not removed, nor is a file that knack does not create.
+// isRemoved reports whether to remove a file. after is its content without the entry. A link stays,
+// and so does a file that knack does not create.
 func (c Client) isRemoved(at candidate, after []byte) bool {
 	return c.holdsNothing(after) && !at.link && c.createHint == ""
 }
@@ -280,9 +280,9 @@ func (c Client) isUsers(p Env, file string) bool {
 	})
 }
 
-// choose returns the index of the file to change, or -1, and the name of the entry in it. It
-// prefers the first file with an entry, then the first existing file of the requested scope.
-// Without a choice, it skips an entry knack in the project's file, which belongs to the team, and
+// choose returns the index of the file to change and the name of the entry in it, or -1. It prefers
+// the first file with an entry, then the first existing file of the requested scope. An entry
+// called knack in the project's file belongs to the team. Without a choice, choose skips it and
 // chooses the user's own file.
 func choose(p Env, all []candidate, s Server, choice Choice) (at int, name string) {
 	for i, f := range all {

@@ -10,9 +10,9 @@ import (
 // npmPackage is the name of knack's npm package.
 const npmPackage = "@knack-dev/knack"
 
-// NewServer returns a server whose command starts the knack at the path program. A program in an
-// npm package is in a cache that npm empties, so npx starts the same version instead. For a program
-// of Homebrew, the command is the link that stays when the version changes.
+// NewServer returns a server whose command starts the knack at the path program. npm empties its
+// cache, so for a program there the command is npx, which starts the same version. For a program of
+// Homebrew, the command is a link that stays when the version changes.
 func NewServer(os, program, version string) Server {
 	if prefix, _, ok := strings.Cut(program, "/Cellar/knack/"); ok {
 		program = prefix + "/opt/knack/bin/knack"
@@ -57,15 +57,15 @@ func (s Server) Program() []string {
 	return program
 }
 
-// startedBy returns the server with another program and the same arguments.
+// startedBy returns the server with a different program and the same arguments.
 func (s Server) startedBy(program []string) Server {
 	_, args := split(append([]string{s.Command}, s.Args...))
 	s.Command, s.Args = program[0], slices.Concat(program[1:], args)
 	return s
 }
 
-// startsKnack reports whether a command line starts knack: a program of that name, knack's npm
-// package, or a program with the name of the new entry's.
+// startsKnack reports whether a command line starts knack. It does if its program is called knack
+// or is knack's npm package. A program with the name of the new entry's program counts too.
 func startsKnack(words []string, s Server) bool {
 	if len(words) == 0 {
 		return false

@@ -57,7 +57,7 @@ func (c Client) tree(data []byte) (map[string]any, error) {
 	return f.value(), nil
 }
 
-// pruned removes the value at a path from all, and then the containers on the path that are empty.
+// pruned removes the value at a path. Then it removes the containers on the path that are empty.
 func pruned(all map[string]any, path []string) map[string]any {
 	if len(path) == 1 {
 		delete(all, path[0])
@@ -104,7 +104,7 @@ func removeJSON(data []byte, path []string, d dialect) ([]byte, error) {
 	return f.packed(data), nil
 }
 
-// drop removes a member. If it was the first, the next member takes over its position.
+// drop removes a member. If it was the first one, the next member gets its position.
 func drop(o *hujson.Object, key string) {
 	first := o.Members[0].Name.BeforeExtra
 	remove(o, key)
@@ -116,7 +116,8 @@ func drop(o *hujson.Object, key string) {
 	}
 }
 
-// prune removes the objects and lists on a path, from its end, that have no content and no comment.
+// prune removes the empty objects and lists on a path, starting at its end. One with a comment is
+// not empty.
 func (f jsonFile) prune(path []string) {
 	for n := len(path) - 1; n >= 0; n-- {
 		at := &f.root
@@ -151,8 +152,8 @@ func (c Client) holdsNothing(data []byte) bool {
 	return err == nil && isEmpty(f.root.Value) && f.root.BeforeExtra.IsStandard() && f.root.AfterExtra.IsStandard()
 }
 
-// packed returns the bytes of the changed file. It keeps the byte-order mark and the last line end,
-// or their lack, of the original.
+// packed returns the bytes of the changed file. The byte-order mark and the last line end are as in
+// the original.
 func (f jsonFile) packed(data []byte) []byte {
 	out := f.root.Pack()
 	if !bytes.HasSuffix(data, []byte("\n")) {

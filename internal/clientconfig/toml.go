@@ -105,7 +105,8 @@ func mergeTOML(data []byte, path []string, set []field, drop []string) ([]byte, 
 	return checkedTOML(data, splices, path, set, drop, file)
 }
 
-// sameValue reports whether a parsed value equals want. An inline table of TOML was parsed as text.
+// sameValue reports whether a parsed value equals want. For an inline table of TOML, have is its
+// text.
 func sameValue(have, want any) bool {
 	text, ok := have.(json.RawMessage)
 	if !ok {

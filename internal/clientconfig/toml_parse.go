@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// tomlFile is the content of a TOML file, with its keys as a flat list in the order of the file.
+// tomlFile is the content of a TOML file. Its keys are a flat list in file order.
 type tomlFile struct {
 	tables []tomlTable
 	keys   []tomlKey
@@ -24,8 +24,8 @@ type tomlTable struct {
 	end   int // the end of the header's line, including a comment
 }
 
-// tomlKey is one key with its value. The value is a string, a bool or a list, or for any other type
-// its text, as a [json.Number] or a [json.RawMessage].
+// tomlKey is one key with its value. The value is a string, a bool or a list. A value of another
+// type is its text, as a [json.Number] or a [json.RawMessage].
 type tomlKey struct {
 	table, path        []string
 	value              any
@@ -80,7 +80,7 @@ func parseTOML(data []byte) (f tomlFile, err error) {
 
 // checkTOML returns the first fault of a file, with its line.
 func checkTOML(data []byte) error {
-	depth := 0 // an upper bound; the parser is recursive
+	depth := 0 // counts at least the nesting, which must be bounded because the parser is recursive
 	for _, c := range data {
 		switch c {
 		case '[', '{':
@@ -118,7 +118,7 @@ func tomlNode(n *unstable.Node, text string) any {
 		}
 		return list
 	case unstable.InlineTable:
-		if text == "" { // in a list, the text of an item is not given
+		if text == "" { // the parser gives no text for an item of a list
 			var parts []string
 			for it := n.Children(); it.Next(); {
 				var path []string

@@ -6,8 +6,8 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// Values returns the values of a client's file, for files that are only read. A file whose name
-// ends in .toml is TOML. Any other file is JSON, which may have comments and trailing commas.
+// Values returns the values of a client's file that knack does not change. A file whose name ends
+// in .toml is TOML. Any other file is JSON, which may have comments and trailing commas.
 func Values(file string, data []byte) (map[string]any, error) {
 	if strings.HasSuffix(file, ".toml") {
 		if err := checkTOML(data); err != nil {

@@ -37,8 +37,8 @@ func readYAML(data []byte, path []string) (map[string]any, error) {
 }
 
 // mergeYAML sets fields of the entry at a path of two keys, and removes the keys in drop. The
-// servers are a mapping in block style, or a list of mappings that have the entry's name under
-// "name". Only the lines of these keys change.
+// servers are a mapping in block style, or a list of mappings with the entry's name under "name".
+// Only the lines of these keys change.
 func mergeYAML(data []byte, path []string, set []field, drop []string, list bool) ([]byte, error) {
 	root, err := parseYAML(data)
 	if err != nil {
@@ -88,7 +88,7 @@ func mergeYAML(data []byte, path []string, set []field, drop []string, list bool
 
 // parseYAML reads one document whose root is a mapping. It returns nil for an empty file.
 func parseYAML(data []byte) (*yaml.Node, error) {
-	// The parser counts these characters as line ends too, but the edit does not.
+	// The parser counts these characters as line ends. The edit does not, so they are refused.
 	if at := strings.IndexAny(strings.ReplaceAll(string(data), "\r\n", " \n"), "\r\u0085\u2028\u2029"); at >= 0 {
 		return nil, fmt.Errorf("line %d: it has a line end other than \\n and \\r\\n", 1+strings.Count(string(data[:at]), "\n"))
 	}
@@ -190,7 +190,7 @@ func (e *yamlEdit) missingNewline(end int) string {
 	return ""
 }
 
-// entry returns the node of the entry among the servers, and the node whose line precedes its keys.
+// entry returns the node of the entry, and the node whose line comes before the entry's keys.
 func (e *yamlEdit) entry(servers *yaml.Node) (own, have *yaml.Node, ok bool) {
 	if !e.list {
 		return pair(servers, e.path[1])
@@ -247,7 +247,7 @@ func (e *yamlEdit) addEntry(key, servers *yaml.Node, set []field, drop []string)
 	return nil
 }
 
-// lastLine returns the last line on which a part of the node begins.
+// lastLine returns the last line on which a part of the node starts.
 func lastLine(n *yaml.Node) int {
 	last := n.Line
 	for _, c := range n.Content {

@@ -15,8 +15,8 @@ import (
 type Field struct{ Key, Text string }
 
 // AddItem adds a mapping to the front of the list at a path of keys in a YAML file, and adds
-// missing keys. If the first key is commented out, AddItem removes the #; all other comments and
-// lines stay. It refuses a file in which it would change anything else.
+// missing keys. If the first key is commented out, AddItem removes its #. All other comments and
+// lines stay. If anything else would change, AddItem refuses the file.
 func AddItem(data []byte, path []string, item []Field) ([]byte, error) {
 	root, err := parseYAML(data)
 	if err != nil {
@@ -31,7 +31,8 @@ func AddItem(data []byte, path []string, item []Field) ([]byte, error) {
 	return withAdded(data, path, item, want)
 }
 
-// withAdded returns the file with the item added, if its values then equal want.
+// withAdded returns the file with the item added. It fails unless the values of the result equal
+// want.
 func withAdded(data []byte, path []string, item []Field, want any) ([]byte, error) {
 	root, err := parseYAML(data)
 	if err != nil {
@@ -50,8 +51,8 @@ func withAdded(data []byte, path []string, item []Field, want any) ([]byte, erro
 	return out, nil
 }
 
-// withoutHash removes the # of the first line that is the key without a value, commented out as in
-// the files of 'knack config init'. It returns nil if there is no such line.
+// withoutHash uncomments a key: it removes the # of the first line that has only the key, as in the
+// files of 'knack config init'. It returns nil if there is no such line.
 func withoutHash(data []byte, key string) []byte {
 	at := 0
 	for line := range bytes.Lines(data) {
@@ -70,7 +71,7 @@ func (e *yamlEdit) insert(at int, text string) {
 	e.splices = append(e.splices, splice{at, at, text})
 }
 
-// addItem adds the item to the mapping in, which is nil in an empty file.
+// addItem adds the item to the mapping in. in is nil for an empty file.
 func (e *yamlEdit) addItem(in *yaml.Node, path []string, item []Field) error {
 	if in == nil || in.Style&yaml.FlowStyle == 0 && len(in.Content) == 0 {
 		e.insert(len(e.data), e.missingNewline(len(e.data))+e.nested("", path, item))
@@ -82,8 +83,7 @@ func (e *yamlEdit) addItem(in *yaml.Node, path []string, item []Field) error {
 	case !ok && in.Style&yaml.FlowStyle != 0:
 		e.insertFlow(in, inFlow(path, item))
 	case !ok:
-		// This happens only if in is the whole file. Below a key, the new lines follow the key's
-		// line.
+		// in is the whole file. Below a key, the new lines follow the key's line instead.
 		e.insert(len(e.data), e.missingNewline(len(e.data))+e.nested(indent, path, item))
 	case v.Kind == yaml.ScalarNode && v.Tag == "!!null" && v.Value == "" && in.Style&yaml.FlowStyle == 0:
 		end := e.endOfComments(e.endOfLine(key.Line))
@@ -107,8 +107,8 @@ func (e *yamlEdit) addItem(in *yaml.Node, path []string, item []Field) error {
 	return nil
 }
 
-// endOfComments returns the end of the lines from an offset on that are commented-out keys of a
-// section. In these lines, two or more spaces follow the #.
+// endOfComments returns the end of the commented-out keys of a section that begin at an offset. Two
+// or more spaces follow the # of their lines.
 func (e *yamlEdit) endOfComments(at int) int {
 	for line := range bytes.Lines(e.data[at:]) {
 		if !bytes.HasPrefix(line, []byte("#  ")) {

@@ -70,7 +70,7 @@ func Of(c clientconfig.Client, p clientconfig.Env, ch clientconfig.Change, shown
 
 func connectionOf(c clientconfig.Client, ch clientconfig.Change, shown func(string) string) Connection {
 	words := display.RedactWords(ch.Command)
-	copy(words, ch.Command[:min(1, len(words))]) // a path is not secret
+	copy(words, ch.Command[:min(1, len(words))]) // the path of the program is not secret
 	out := Connection{
 		Client: c.ID, Name: c.Name, client: c, change: ch, shown: shown,
 		File: ch.File, Scope: ch.Scope, Key: ch.Key, State: ch.State,

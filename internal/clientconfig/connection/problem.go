@@ -68,8 +68,8 @@ func (c Connection) WriteFix(err error) string {
 }
 
 // Obstacle returns the reason that the client does not use the entry, even if it was written. It
-// returns nil if the client uses the entry, or if an entry was written for other projects. The
-// function again returns the command that writes an entry of a scope.
+// returns nil if the client uses the entry, or if the entry is for other projects. again returns
+// the command that writes an entry of a scope.
 func (c Connection) Obstacle(again func(clientconfig.Scope) string) *Problem {
 	file, first, ch := c.shown(c.File), c.First, c.change
 	switch {
