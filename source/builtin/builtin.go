@@ -1,7 +1,7 @@
 // Package builtin is the source of the skills that are inside the binary.
 //
-// These skills explain knack itself, so that a first run on a bare machine has something to serve:
-// engage is for the agent that uses the server, and write-a-skill for authors.
+// These skills explain knack itself, so a first run on a bare machine has something to serve. The
+// skill engage is for the agent that uses the server, and write-a-skill is for authors.
 package builtin
 
 import (
@@ -17,14 +17,14 @@ import (
 // Label is the label of the only root of this source.
 const Label = "builtin"
 
-// skills has one folder for each skill except engage, directly below "skills". Embedding leaves out
-// names that begin with a dot or an underscore.
+// skills contains one folder for each skill except engage, directly below "skills". Embedding
+// leaves out names that begin with a dot or an underscore.
 //
 //go:embed skills
 var skills embed.FS
 
-// EngageFolder is the folder of the skill that is made for the tools of a server, and leads to the
-// other skills.
+// EngageFolder is the folder of the skill engage, which describes the tools of a server and leads
+// to the other skills.
 const EngageFolder = "engage"
 
 // Source yields the built-in skills. It is immutable and safe for concurrent
@@ -36,8 +36,8 @@ type Source struct{ engage string }
 // describes their tools.
 func New(sets ...string) *Source { return &Source{engageText(sets)} }
 
-// Engage returns the text of the skill engage, for a server without the built-in skills. Even
-// there, its URI can be read.
+// Engage returns the text of the skill engage. A server without the built-in skills needs it too,
+// because it serves the skill's URI.
 func (s *Source) Engage() string { return s.engage }
 
 // Root returns the root of the skills. It has no folder on disk.
@@ -45,9 +45,9 @@ func (*Source) Root() skill.Root {
 	return skill.Root{Label: Label, Scope: skill.ScopeBuiltin}
 }
 
-// Scan yields every built-in skill, in path order. Each has the path of its folder
-// ("engage"), no Dir, and a stamp that changes only with the binary. The only error is
-// ctx's: this package's tests check the embedded files.
+// Scan yields every built-in skill, in path order. Each has the path of its folder ("engage"), no
+// Dir, and a stamp that changes only with the binary. The only error is the context's, because this
+// package's tests check the embedded files.
 func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 	if err := ctx.Err(); err != nil {
 		return skill.Scan{}, fmt.Errorf("scan %s: %w", Label, err)
@@ -72,8 +72,8 @@ func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 	return scan, nil
 }
 
-// open makes the bundle of one embedded folder. A sub file system refuses names
-// that leave it, and embedded files are regular: that is the whole containment.
+// open makes the bundle of one embedded folder. No further containment is needed: a sub file system
+// refuses names that leave it, and embedded files are regular.
 func open(folder string) (*skill.Bundle, error) {
 	fsys, err := fs.Sub(skills, path.Join("skills", folder))
 	if err != nil {
@@ -97,8 +97,8 @@ func bundle(folder string, fsys fs.FS) (*skill.Bundle, error) {
 	}, nil
 }
 
-// triggers holds prompts that measure the built-in skills, one file for each skill. The files are
-// beside the skills and not in them, so that no agent receives them.
+// triggers contains prompts that measure the built-in skills, one file for each skill. The files
+// are not in the skills' folders, so no agent receives them.
 //
 //go:embed triggers
 var triggers embed.FS

@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// parts has the text of engage: a head, a tail, and a part between them for each tool set, named
-// after the set. The first line of a part is its row of the table in the head.
+// parts contains the text of engage: a head, a tail, and between them a part for each tool set,
+// named after the set. The first line of a part is the part's row in the table of the head.
 //
 //go:embed engage
 var parts embed.FS
@@ -19,8 +19,8 @@ var parts embed.FS
 // defaultSet is the tool set of a server without --tools.
 const defaultSet = "default"
 
-// engageText returns the text for a server with these tool sets. It names only their tools,
-// since a tool that an agent does not have would mislead it.
+// engageText returns the text for a server with these tool sets. It names only their tools, because
+// an agent would be misled by a tool that it does not have.
 func engageText(sets []string) string {
 	if len(sets) == 0 {
 		sets = []string{defaultSet}

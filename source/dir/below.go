@@ -25,10 +25,10 @@ const (
 	maxIgnoreRules  = 1000
 )
 
-// Below lists the folders in which agents keep the skills of a project's sub-packages: the folders
-// of [WellKnown] below each folder in the project, in path order, without the project's own. A
-// label is "below-", the folder's path and the label of the row. Names that are common for other
-// things do not count.
+// Below lists the folders in which agents keep the skills of a project's sub-packages. It looks for
+// the folders of [WellKnown] below each folder in the project, except the project itself, in path
+// order. A label is "below-", the folder's path and the label of the row. A folder whose name is
+// common for other things does not count.
 //
 // Below leaves out node_modules, folders that git ignores, linked worktrees, and everything behind
 // a link. whole is false if a bound or a slow disk ended the search.
@@ -128,7 +128,7 @@ func isPlainFolder(folder, sub string) bool {
 	return true
 }
 
-// label returns a label that no other root has.
+// label returns a label that no root has yet.
 func (s *belowSearch) label(at, row string) string {
 	word := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -145,12 +145,12 @@ func (s *belowSearch) label(at, row string) string {
 	return label
 }
 
-// ignoreFile has the rules of one folder for the paths that git ignores, and refers to the rules of
-// the folders above. A nil ignoreFile has no rules. See gitignore(5).
+// ignoreFile contains the rules of one folder for the paths that git ignores, and refers to the
+// rules of the parent folders. A nil ignoreFile has no rules. See gitignore(5).
 type ignoreFile struct {
 	above  *ignoreFile
 	folder string
-	rules  []ignoreRule // the last that matches decides
+	rules  []ignoreRule // the last rule that matches decides
 }
 
 type ignoreRule struct {
@@ -158,7 +158,7 @@ type ignoreRule struct {
 	keeps bool     // the pattern has a "!" in front: git does not ignore matching paths
 }
 
-// in returns the rules that apply in a folder.
+// in returns the rules that apply in a folder below f's.
 func (f *ignoreFile) in(folder string) *ignoreFile {
 	here := &ignoreFile{above: f, folder: folder}
 	for _, name := range []string{".git/info/exclude", ".gitignore"} {
@@ -207,8 +207,8 @@ func ignoreRules(text string) (rules []ignoreRule) {
 	return rules
 }
 
-// matches reports whether git ignores a folder by these rules. The caller has checked the folders
-// above it.
+// matches reports whether git ignores a folder by these rules. The caller has already checked the
+// parent folders.
 func (f *ignoreFile) matches(folder string) bool {
 	for ; f != nil; f = f.above {
 		rel, err := filepath.Rel(f.folder, folder)

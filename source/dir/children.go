@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// child is an entry of a folder that a scan uses. It is a folder, a link, a SKILL.md in any
-// spelling, a file with a similar name, or an entry that is not a regular file.
+// child is an entry of a folder that a scan needs: a folder, a link, a SKILL.md in any spelling, a
+// file with a similar name, or an entry that is not a regular file.
 type child struct {
 	name                  string
 	folder, link, regular bool
@@ -18,7 +18,7 @@ type child struct {
 
 // reader has one worker's buffers for reading folders and files repeatedly.
 type reader struct {
-	entries []byte      // of a folder, as the system wrote them
+	entries []byte      // entries of a folder, as the system returned them
 	stamp   skill.Stamp // of the folder
 	kept    []child     // of the folder being visited
 	texts   bool        // also keep files that may be links stored as text
@@ -29,8 +29,8 @@ type reader struct {
 // readers are reused from one level to the next.
 var readers = sync.Pool{New: func() any { return new(reader) }}
 
-// children opens a folder and reads the entries that a scan uses, in no order. They are valid until
-// the next call. A handle that is not nil must be closed, even after an error.
+// children opens a folder and reads the entries that a scan needs, in no order. The entries are
+// valid until the next call. The caller closes the handle if it is not nil, even after an error.
 func (r *reader) children(top handle, sub string) (handle, []child, error) {
 	r.kept, r.stamp, r.git = r.kept[:0], skill.Stamp{}, false
 	if q, ok := top.(fastHandle); ok {
@@ -43,7 +43,7 @@ func (r *reader) children(top handle, sub string) (handle, []child, error) {
 	return h, r.kept, err
 }
 
-// fastHandle is a handle that skips the entries that a scan does not use.
+// fastHandle is a handle that can skip the entries that a scan does not need.
 type fastHandle interface {
 	handle
 	children(sub string, r *reader) (handle, []child, error)
@@ -52,7 +52,7 @@ type fastHandle interface {
 	read(name string, limit int64, buf []byte) ([]byte, skill.Stamp, error)
 }
 
-// add keeps an entry that a scan uses.
+// add keeps an entry if a scan needs it.
 func (r *reader) add(c child) {
 	r.git = r.git || c.regular && c.name == gitLink
 	if !c.unused() || r.texts && c.mayBeLink() {
@@ -65,7 +65,7 @@ func childOf(e fs.DirEntry) child {
 	return child{e.Name(), e.IsDir(), realpath.IsLink(t), t.IsRegular()}
 }
 
-// unused reports whether a scan does not use an entry.
+// unused reports whether a scan does not need an entry.
 func (c child) unused() bool {
 	return c.name == gitLink || c.name == "node_modules" || c.regular && !skill.IsEntryNameInAnyCase(c.name) && !typo.IsMainFile(c.name)
 }
@@ -80,7 +80,7 @@ func spellings(children []child) []string {
 	return out
 }
 
-// choose splits the sorted spellings of SKILL.md into the served one and the others.
+// choose returns which of the sorted spellings of SKILL.md is served, and the others.
 func choose(spellings []string) (entry string, others []string) {
 	for _, want := range skill.EntryNames {
 		for i, have := range spellings {

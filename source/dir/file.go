@@ -9,13 +9,14 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// info describes an entry. Unlike [os.FileInfo] it knows the file's identity on
-// every system that has one.
+// info describes an entry. Unlike [os.FileInfo], it contains the file's identity on every system
+// that has one.
 type info struct {
 	name  string
 	mode  fs.FileMode
 	stamp skill.Stamp
-	// sys is the os result, for systems on which the identity is not in the stamp.
+	// sys is the result of package os. It is set on systems where the stamp does not contain the
+	// identity.
 	sys fs.FileInfo
 }
 
@@ -29,7 +30,7 @@ func (i *info) Sys() any           { return nil }
 // Stamp is the file's identity; see [skill.StampOf].
 func (i *info) Stamp() skill.Stamp { return i.stamp }
 
-// named returns the same info under the last part of a path.
+// named returns the same info with the last part of a path as its name.
 func (i *info) named(name string) *info {
 	c := *i
 	c.name = path.Base(name)
@@ -51,16 +52,16 @@ func infoOf(fi fs.FileInfo) *info {
 	return i
 }
 
-// file is an opened regular file. It offers reading, and nothing that could change the
-// file or reveal its location.
+// file is an opened regular file. It has only methods that read, so no caller can change the file
+// or learn its location.
 type file struct {
 	f     *os.File
-	info  *info // when it was opened
+	info  *info // the file when it was opened
 	asked bool
 }
 
-// Stat describes the file: on the first call as it was when opened, later as it is now. A reader
-// that calls it before and after reading detects a write in between.
+// Stat describes the file. The first call describes the file when it was opened, and later calls
+// the file now. A reader that calls Stat before and after reading detects a write in between.
 func (f *file) Stat() (fs.FileInfo, error) {
 	if !f.asked {
 		f.asked = true

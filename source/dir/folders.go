@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// maxMatches bounds the number of folders that [Source.Folders] looks into. Names that
-// are equal but for case are few.
+// maxMatches bounds the number of folders that [Source.Folders] opens. Few names differ only in
+// case.
 const maxMatches = 16
 
 // hasFolder reports whether the root has a direct child folder with exactly this name.
@@ -22,9 +22,9 @@ func (s *Source) hasFolder(name string) bool {
 }
 
 // Folders describes the root's direct child folders whose names match, at most 16. It includes
-// linked folders if links are followed. It passes match the names of the root's entries, so that
-// the result is the same on a case-insensitive file system. No requested name becomes part of a
-// path that does not exist.
+// linked folders if links are followed. It passes the names of the root's entries to match, so the
+// result is the same on a case-insensitive file system. A requested name never becomes part of a
+// path.
 func (s *Source) Folders(match func(name string) bool) []skill.Folder {
 	if s.opt.Places != nil {
 		return nil // skills are further down
@@ -48,9 +48,9 @@ func (s *Source) Folders(match func(name string) bool) []skill.Folder {
 	return out
 }
 
-// Names lists at most limit names in the root's direct child folder of exactly this name, sorted
-// and without dot-entries. ok is false if there is no such folder. Names is for a message to an
-// author, about the file that is in the place of SKILL.md.
+// Names lists at most limit names in the root's direct child folder with exactly this name, sorted
+// and without dot-entries. ok is false if there is no such folder. A message to an author uses it
+// to name the file that should be called SKILL.md.
 func (s *Source) Names(name string, limit int) (names []string, ok bool) {
 	if !s.hasFolder(name) {
 		return nil, false
@@ -89,16 +89,17 @@ func (s *Source) child(name string) (handle, error) {
 	return top.enter(name)
 }
 
-// folderList is the content of a root's folder when [Source.Folders] last listed it. Missing names
-// are often requested repeatedly. Listing 60,000 folders costs 20 ms of processor time.
+// folderList is the content of a root's folder when [Source.Folders] last listed it. It is cached
+// because missing names are often requested again, and listing 60,000 folders costs 20 ms of
+// processor time.
 type folderList struct {
 	stamp    skill.Stamp
 	at       time.Time
 	children []child
 }
 
-// children returns the entries of the root's folder that a scan uses, or nil if it cannot be
-// listed. It reuses the last list as long as the folder's stamp proves that nothing has changed.
+// children returns the entries of the root's folder that a scan needs, or nil if the folder cannot
+// be listed. It reuses the last list as long as the folder's stamp proves that nothing has changed.
 func (s *Source) children(top handle) []child {
 	begun := s.now()
 	stamp, proves := stampOf(top)
@@ -129,7 +130,7 @@ func (s *Source) children(top handle) []child {
 	return children
 }
 
-// stampOf returns the stamp of a folder, and whether it changes with the folder's
+// stampOf returns the stamp of a folder. proves reports whether the stamp changes with the folder's
 // entries.
 func stampOf(top handle) (stamp skill.Stamp, proves bool) {
 	h, ok := top.(stampHandle)
@@ -140,8 +141,7 @@ func stampOf(top handle) (stamp skill.Stamp, proves bool) {
 	return stamp, err == nil
 }
 
-// describe looks into a direct child of the root. ok is false if the child is not a
-// folder.
+// describe opens a direct child of the root. ok is false if the child is not a folder.
 func (s *Source) describe(top handle, c child) (f skill.Folder, ok bool) {
 	f.Name = c.name
 	var h handle

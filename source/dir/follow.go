@@ -17,8 +17,8 @@ import (
 // (path_resolution(7)).
 const maxLinks = 40
 
-// errLinkLoop reports a link that leads back to itself. It is not a [skill.ErrOutside], since such
-// a link leads nowhere. It satisfies errors.Is(err, syscall.ELOOP).
+// errLinkLoop reports a link that leads back to itself. It is not [skill.ErrOutside], because such
+// a link leads nowhere. It matches [syscall.ELOOP].
 var errLinkLoop error = linkLoop{}
 
 type linkLoop struct{}
@@ -26,8 +26,8 @@ type linkLoop struct{}
 func (linkLoop) Error() string        { return "link loop" }
 func (linkLoop) Is(target error) bool { return target == error(syscall.ELOOP) }
 
-// errDotEntry refuses a link to a dot-entry. Such a file does not exist under its own name, so it
-// does not exist through a link either.
+// errDotEntry refuses a link to a dot-entry. A dot-entry does not exist for the callers of this
+// package, and so a link to it leads nowhere.
 var errDotEntry = fmt.Errorf("leads to a dot-entry: %w", fs.ErrNotExist)
 
 // ownPaths returns the absolute paths by which links may name the folder that contains them.
@@ -46,7 +46,7 @@ func (f *folder) ownPaths() ownPaths {
 }
 
 // locate follows name to an entry that is not a link, and returns that entry's path within the
-// folder. The folder may change afterwards, so a caller that opens the path must forbid links
+// folder. The folder may change afterwards. So a caller that opens the path must forbid links
 // again.
 func locate(h handle, name string, f *folder) (string, *info, error) {
 	in, err := h.lstat(name)
@@ -64,25 +64,25 @@ func locate(h handle, name string, f *folder) (string, *info, error) {
 		return "", nil, err
 	}
 	if realpath.IsLink(in.Mode()) {
-		return "", nil, errThroughLink // swapped just now
+		return "", nil, errThroughLink // the entry became a link just now
 	}
 	return real, in, nil
 }
 
-// ownPaths has two absolute paths of one folder: the real one, without links, and an alias. Either
-// may be "" if it is not known. On Windows they are in lower case, and a drive or a server is their
-// first part.
+// ownPaths contains two absolute paths of one folder: the real one, without links, and an alias.
+// One that is not known is "". On Windows the paths are in lower case, and begin with a drive or a
+// server.
 type ownPaths struct {
 	real, alias string
 	windows     bool
 	dots        bool // links may lead to dot-entries
 }
 
-// reenter follows the target of a link that leaves the folder, starting at the absolute path at.
-// Once the path is in the folder again, reenter returns the rest of the target. It compares only
-// the spelling with the folder's own paths, and does not read the disk outside, so nothing there
-// can influence the result. The result is looked up beneath the folder like any other name, so a
-// wrong guess leads nowhere else.
+// reenter follows the target of a link that leaves the folder, starting at the absolute path at. As
+// soon as the path is in the folder again, reenter returns the rest of the target. It compares only
+// the text of paths and never reads the disk outside, so nothing there can influence the result.
+// The caller looks the result up beneath the folder like any other name, so a wrong guess leads
+// nowhere else.
 func (me ownPaths) reenter(at string, rest []string) (inside []string, ok bool) {
 	for {
 		switch {
@@ -98,7 +98,7 @@ func (me ownPaths) reenter(at string, rest []string) (inside []string, ok bool) 
 			continue
 		case "..":
 			if !above(me.real, at) {
-				return nil, false // after a link, ".." is not the preceding part of the path
+				return nil, false // a link in the target may change what ".." means
 			}
 			at = path.Dir(at)
 			continue
@@ -115,9 +115,9 @@ func above(p, dir string) bool {
 }
 
 // follow resolves the links in name one by one. The kernel could do so faster, but it would allow
-// dot-entries, and would not distinguish a loop from an escape. A link is judged by its target. A
-// link that leads out of the folder and back into it counts as inside (contract 001 resolves before
-// it checks).
+// dot-entries, and would not distinguish a loop from an escape. Only the final target of a link
+// counts. A link that leads out of the folder and back into it is inside (contract 001 resolves
+// before it checks).
 func follow(h handle, name string, me ownPaths) (string, error) {
 	rest := strings.Split(name, "/")
 	var done []string
@@ -183,7 +183,7 @@ func (me ownPaths) rooted(target string) bool {
 	if path.IsAbs(target) {
 		return true
 	}
-	// On Windows "C:x" and "\x" are not absolute and still lead elsewhere.
+	// On Windows, "C:x" and "\x" are not absolute, but lead elsewhere.
 	return me.windows && (strings.HasPrefix(target, `\`) || len(target) > 1 && target[1] == ':')
 }
 
@@ -195,8 +195,8 @@ func (me ownPaths) parts(p string) []string {
 	return strings.Split(p, "/")
 }
 
-// spelt returns a path or a name in its form for comparison. Windows ignores case in nearly all
-// folders; in the others, a link may at worst lead nowhere.
+// spelt returns a path or a name in a form for comparison. Windows ignores case in nearly all
+// folders. In the others, a link leads nowhere at worst.
 func (me ownPaths) spelt(p string) string {
 	if me.windows {
 		return strings.ToLower(p)

@@ -19,7 +19,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// pass is one pass over a skill's files, with the buffers that the next pass reuses.
+// pass lists and hashes one skill's files. Later passes reuse its buffers.
 type pass struct {
 	ctx   context.Context
 	dev   uint64
@@ -29,7 +29,7 @@ type pass struct {
 	below []string // paths of the subfolders of the last folder read
 	bytes int64
 
-	entries []byte // of a folder, as the system wrote them
+	entries []byte // entries of a folder, as the system returned them
 	content []byte
 	sum     hash.Hash // for files that do not fit into content
 }
@@ -42,8 +42,8 @@ var passes = sync.Pool{New: func() any {
 }}
 
 // Whole lists and hashes the files of a skill's folder in one pass; see [skill.Skill.Manifest]. It
-// handles only ordinary folders (files and folders, no links, nothing unreadable) on a file system
-// that is known to keep stamps. For other folders the caller lists and hashes file by file, which
+// handles only a folder with readable files and folders and no links, on a file system that is
+// known to keep stamps. For any other folder, the caller lists and hashes file by file, which
 // reports the details.
 func (f *folder) Whole(ctx context.Context, known []skill.File) (files []skill.File, ok bool) {
 	if f.dev == 0 {
@@ -138,14 +138,15 @@ func (p *pass) folder(fd int, prefix string) bool {
 	return true
 }
 
-// listed records the entries of an open folder, as the system wrote them: its files and subfolders.
+// listed records the files and subfolders of an open folder. raw contains the entries as the system
+// returned them.
 func (p *pass) listed(fd int, raw []byte, prefix string) bool {
 	for len(raw) > direntName {
 		size := binary.NativeEndian.Uint16(raw[16:])
 		kind, name := raw[18], raw[direntName:size]
 		raw = raw[size:]
 		if name[0] == '.' {
-			continue // itself, its parent, dot-entries
+			continue // ".", ".." and dot-entries
 		}
 		path := prefix + string(name[:bytes.IndexByte(name, 0)])
 		switch {
@@ -164,9 +165,8 @@ func (p *pass) listed(fd int, raw []byte, prefix string) bool {
 	return true
 }
 
-// folderSettled reports whether a folder has had the listed entries since before the pass
-// began. All are listed by now, and a stamp this old proves that they were the same
-// then.
+// folderSettled reports whether a folder has not changed since before the pass began. All of its
+// entries are listed by now, and a stamp this old proves that they were the same then.
 func (p *pass) folderSettled(fd int) bool {
 	var st unix.Stat_t
 	return unix.Fstat(fd, &st) == nil && p.settled(stampOfStat(&st))
@@ -213,8 +213,8 @@ func (p *pass) hash(dir int, name string, f *skill.File) bool {
 		return false
 	}
 	left := st.Size
-	// An empty file is read too: a file that cannot be read, or that the system generates, may have
-	// the size 0.
+	// An empty file is read too. The size 0 may also mean that the file cannot be read, or that the
+	// system generates it.
 	in, err := fill(fd, p.content[:min(max(left, 1), int64(len(p.content)))])
 	if left <= int64(len(p.content)) {
 		f.Digest = sha256.Sum256(in)
@@ -222,7 +222,7 @@ func (p *pass) hash(dir int, name string, f *skill.File) bool {
 	} else {
 		p.sum.Reset()
 		for err == nil && len(in) > 0 && left > 0 && p.ctx.Err() == nil {
-			runtime.Gosched() // small answers need not wait for large files
+			runtime.Gosched() // lets small answers run before the rest of a large file
 			p.sum.Write(in)
 			left -= int64(len(in))
 			in, err = fill(fd, p.content[:min(left, int64(len(p.content)))])

@@ -16,8 +16,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// lazyFolder is a skill's folder that is opened when the first link in it is judged. The
-// zero value is ready to use.
+// lazyFolder is a skill's folder that is opened for the first link to judge. The zero value is
+// ready to use.
 type lazyFolder struct{ h *cachingHandle }
 
 // enter opens the folder unless it is already open. It returns nil if the folder cannot be opened.
@@ -38,8 +38,8 @@ func (o *lazyFolder) close() {
 	}
 }
 
-// link follows or reports a link that the walk found in p. in is the open folder of the skill that
-// contains p.
+// link follows or reports a link that the walk found in p. If p is in a skill, in is the skill's
+// folder.
 func (w *walk) link(out *found, p *node, name string, in *lazyFolder) {
 	at := path.Join(p.path, name)
 	say := func(rule skill.RuleID, message, fix string) {
@@ -64,8 +64,8 @@ func (w *walk) link(out *found, p *node, name string, in *lazyFolder) {
 	}
 	switch {
 	case errors.Is(err, skill.ErrNotFolder):
-		// A link to a SKILL.md was probably meant to lead to its folder. Any other link leads to a
-		// file beside the skills, and needs no notice.
+		// A link to a SKILL.md was probably meant to lead to the folder of that file. Any other
+		// link leads to a file beside the skills, and needs no notice.
 		if to, err := os.Readlink(met.at); err == nil && skill.IsEntryNameInAnyCase(filepath.Base(to)) && !strings.Contains(name, ".") {
 			say(ruleLinkToFile, "is a link to the file "+display.Spelt(to)+", and a skill is a folder", "let the link lead to the file's folder")
 		}
@@ -84,7 +84,7 @@ func (w *walk) link(out *found, p *node, name string, in *lazyFolder) {
 	switch bound := w.bound(p); {
 	case w.source.opt.NoLinks:
 		say(ruleLinkIgnored, "links to folders are not followed here", "")
-	case realpath.Within(met.target, p.real()): // in a clone, such a link could lead to /, and so to the whole machine
+	case realpath.Within(met.target, p.real()): // a clone may contain such a link to /, and so to the whole machine
 		say(ruleLinkLoop, "the link leads to a folder that contains it, and is not followed", "make it lead to the folder of a skill")
 	case bound != "" && !realpath.Within(bound, met.target):
 		say(RuleLinkOutside, "the link leads out of its root and is not followed",
@@ -112,7 +112,8 @@ func unfollowed(err error) (rule skill.RuleID, message, fix string) {
 	return "", "", ""
 }
 
-// target returns the path that a link in a folder leads to, without resolving further links, or "".
+// target returns the path to which a link in a folder leads, or "". It does not resolve further
+// links.
 func target(folder, name string) string {
 	to, err := os.Readlink(filepath.Join(folder, name))
 	if err == nil && !filepath.IsAbs(to) {
@@ -121,8 +122,9 @@ func target(folder, name string) string {
 	return to
 }
 
-// bound returns the folder that a link in p must stay below, or "" if there is no bound. A direct
-// child of the root has no bound, since the root's owner placed it there. In a plugin, it has one.
+// bound returns the folder that links in p must not leave, or "" if there is no bound. A direct
+// child of the root has no bound, because the root's owner placed it there. In a plugin, it has
+// one.
 func (w *walk) bound(p *node) string {
 	if p.path == "." && w.source.opt.Places == nil {
 		return ""
@@ -140,7 +142,7 @@ func (w *walk) inSkill(p *node, name string, in *lazyFolder) error {
 	folder := w.folder(p.skill, 0)
 	f := &folder
 	if checkName(rel) != nil {
-		return nil // not a name that is served
+		return nil // a file with this name is not served
 	}
 	err := errThroughLink
 	if h := in.enter(f); h != nil {
@@ -177,8 +179,8 @@ const (
 // to a folder like this if the system or the user has no links (core.symlinks=false).
 func (c child) mayBeLink() bool { return c.regular && !strings.Contains(c.name, ".") }
 
-// linksAsText reports the files of the root that contain only the path that a link to a skill's
-// folder would have.
+// linksAsText reports the root's files that were probably links to a skill's folder: they contain
+// only such a link's path.
 func (w *walk) linksAsText(h handle, children []child) (out []skill.Notice) {
 	tried := 0
 	for _, c := range children {

@@ -17,13 +17,13 @@ import (
 )
 
 // ReadDir lists a directory in name order, without dot-entries. For completeness, it also lists an
-// entry that cannot be opened because of its name (a backslash, bytes that are not UTF-8). A link
-// appears as its target within the folder. A link that leads nowhere or out of the folder is left
-// out. A folder of more than [skill.MaxFolder] names is not listed.
+// entry whose name cannot be opened (a backslash, bytes that are not UTF-8). A link appears as its
+// target within the folder. A link that leads nowhere or out of the folder is left out. For a
+// folder of more than [skill.MaxFolder] names, ReadDir returns an error.
 //
 // Links to directories are listed only if the directory itself was reached without a link and is
-// not below the link's target. Otherwise two links to "." would unfold into 2^40 paths under a
-// plain walk. All of them can still be opened by name.
+// not below the link's target. Otherwise, two links to "." would give a plain walk 2^40 paths. All
+// of these can still be opened by name.
 func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	var out []fs.DirEntry
 	err := f.with("readdir", name, func(h handle) error {
@@ -47,13 +47,13 @@ func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	return out, err
 }
 
-// entriesOf reads the entries of an open folder; see [handle]. It stops once it has read more than
-// most.
+// entriesOf reads the entries of an open folder; see [handle]. It stops when it has read more than
+// most entries.
 func entriesOf(d *os.File, most int) ([]fs.DirEntry, error) {
 	entries, err := d.ReadDir(most + 1)
 	switch {
 	case err == io.EOF:
-		err = nil // it is empty
+		err = nil // the folder is empty
 	case most >= 0 && len(entries) > most:
 		err = skill.ErrTooLarge
 	}
@@ -91,9 +91,9 @@ func (f *folder) filtered(h handle, dir string, linked bool, raw []fs.DirEntry) 
 	return out, nil
 }
 
-// cachingHandle looks up each name once. Links of one directory often lead to each other: without
-// the cache, ten thousand of them would be looked up forty times each. Like a path that [locate]
-// returns, a cached entry may be outdated later, so the cache serves a single listing.
+// cachingHandle looks up each name once. Links of one directory often lead to each other. Without
+// the cache, ten thousand of them would be looked up forty times each. A cached entry may become
+// outdated, like a path that [locate] returns, so the cache serves a single listing.
 type cachingHandle struct {
 	handle
 	stats   map[string]statted
@@ -155,7 +155,7 @@ func holds(h handle, dir string, target *info) bool {
 	return false
 }
 
-// entry is a directory entry that gets its info through the open folder, never by a path.
+// entry is a directory entry. It gets its info through the open folder, never by a path.
 type entry struct {
 	h    *folder
 	at   string
@@ -205,9 +205,9 @@ func (d *dirFile) ReadDir(n int) ([]fs.DirEntry, error) {
 	return out, nil
 }
 
-// Hidden counts the dot-entries of a skill's folder, which are never listed, read or
-// hashed. A file counts as one, and so does a folder with everything in it. Hidden
-// returns the paths of at most limit of them, sorted. It follows no link.
+// Hidden returns the dot-entries of a skill's folder, which are never listed, read or hashed. A
+// folder counts once, with everything in it. Hidden returns the paths of at most limit entries,
+// sorted. It follows no link.
 func (f *folder) Hidden(ctx context.Context, limit int) (paths []string, count int, err error) {
 	err = f.with("readdir", ".", func(h handle) error {
 		paths, count = nil, 0
@@ -221,8 +221,8 @@ func (f *folder) Hidden(ctx context.Context, limit int) (paths []string, count i
 	return paths, count, err
 }
 
-// Beside reports whether a file or folder called name is beside the skill's folder. It is false if
-// name is not valid for a skill.
+// Beside reports whether there is a file or folder called name beside the skill's folder. It
+// returns false for a name that is not valid for a skill.
 func (f *folder) Beside(name string) bool {
 	if !skill.ValidName(name) {
 		return false

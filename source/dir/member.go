@@ -21,8 +21,8 @@ type Member struct {
 
 // Linked describes the links of a skill.
 type Linked struct {
-	// Files maps the path of each file that the skill has through a link to the path of the file
-	// with its bytes.
+	// Files maps the path of each file that a link leads to. The value is the path at which the
+	// bytes are.
 	Files map[string]string
 	// Left lists the links that are not followed, and why.
 	Left []skill.Notice
@@ -30,7 +30,7 @@ type Linked struct {
 
 // Links judges the links among the entries of a skill by the same rules as links in a folder on
 // disk. at is the absolute path by which a link may name the skill, or any other path if the skill
-// has none; main is the skill's main file, and limit bounds its files.
+// has none. main is the skill's main file, and limit bounds the number of its files.
 func Links(ctx context.Context, at, main string, limit int, entries []Member) (Linked, error) {
 	m := &memory{infos: map[string]*info{}, targets: map[string]string{}, names: map[string][]fs.DirEntry{}}
 	m.add(".", fs.ModeDir)
@@ -169,5 +169,5 @@ func (m *memory) list(name string, most int) (handle, []fs.DirEntry, error) {
 func (m *memory) close() {}
 
 // SkillPath returns an absolute path that stands for a skill in a source when [Links] judges its
-// links. The path is made up, so that no link can name it.
+// links. The path is made up, and no link can contain it.
 func SkillPath(below string) string { return "/\x00/" + strings.TrimPrefix(below, "./") }

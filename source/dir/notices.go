@@ -60,8 +60,8 @@ func AtLimit(rule skill.RuleID) bool {
 	return rule == ruleDepthLimit || rule == ruleFolderLimit || rule == ruleNoticesCut
 }
 
-// Unsearched reports whether a notice of this rule means that the scan may have missed skills. It
-// could not read a folder, skipped one, or reached a bound.
+// Unsearched reports whether a notice of this rule means that the scan may have missed skills,
+// because it skipped a folder, could not read one, or reached a bound.
 func Unsearched(rule skill.RuleID) bool {
 	return rule == ruleUnreadable || rule == ruleNameNotUTF8 || rule == ruleLinkIgnored || AtLimit(rule)
 }
@@ -79,12 +79,12 @@ func (w *walk) notice(ns ...skill.Notice) {
 
 // reportNearMiss reports a file that was probably meant as the SKILL.md of the folder p, which has
 // none. Such a file has a similar name, and it begins like a SKILL.md or its name passes
-// [isShouted]. The notice has Meant set if the file begins like a SKILL.md and either has a name
-// field or is in a skill's place. Within a skill, only a file with a name and a description is
-// reported. Other files are the skill's own, and renaming them is its author's choice.
+// [isShouted]. Meant is set if the file begins like a SKILL.md, and either has a name field or is
+// in a skill's place. Within a skill, only a file with a name and a description is reported. Other
+// files belong to the skill, and only its author decides about their names.
 func (w *walk) reportNearMiss(out *found, p *node, h handle, children []child) {
 	for _, c := range children {
-		// Beside the skills of a root, skills.md is a list of them.
+		// A skills.md in the folder of a root is a list of the skills.
 		if c.folder || !typo.IsMainFile(c.name) || p.path == "." && strings.HasPrefix(c.name, "skills") {
 			continue
 		}
@@ -110,20 +110,20 @@ func (w *walk) reportNearMiss(out *found, p *node, h handle, children []child) {
 	}
 }
 
-// isShouted reports whether a name can only mean a SKILL.md: it contains the word in capitals, or
-// with look-alike letters. A skills.md is a text about skills, unless it begins as a SKILL.md does.
+// isShouted reports whether a name can only mean a SKILL.md, because it contains the word in
+// capitals or with look-alike letters. A skills.md, in contrast, may be a text about skills.
 func isShouted(name string) bool {
 	return strings.Contains(name, "SKIL") || strings.IndexFunc(name, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0
 }
 
-// InPlace reports whether a folder is in a skill's place, with any contents: directly in a
-// folder called skills.
+// InPlace reports whether a folder is where a skill is expected: directly in a folder called
+// skills.
 func InPlace(folder string) bool {
 	return strings.EqualFold(path.Base(path.Dir(filepath.ToSlash(folder))), "skills")
 }
 
-// begins reports whether a file begins as a SKILL.md does, whether it has a name, and whether it
-// also has a description.
+// begins reads the beginning of a file. It reports whether the file begins like a SKILL.md, whether
+// it then has a name, and whether it also has a description.
 func begins(h handle, name string) (fence, named, whole bool) {
 	if h == nil {
 		return false, false, false
@@ -157,7 +157,7 @@ func reportSpecial(out *found, p *node, c child) {
 	}
 	out.notices = append(out.notices, skill.Notice{Path: join(p.path, c.name), Rule: ruleSpecial,
 		Message: "is a pipe, a socket or a device, and is never served", Fix: "remove it, or put a regular file in its place"})
-	out.texts = true // rare enough to scan everything again
+	out.texts = true // these entries are rare, so the next scan may read everything again
 }
 
 func join(folder, name string) string {

@@ -19,51 +19,51 @@ const maxTries = 8
 // package.
 var errThroughLink = errors.New("passes through a link")
 
-// An opener opens folders. There are two implementations. One uses openat2 on Linux; the other uses
-// [os.Root] on other systems, and if the kernel or a sandbox refuses openat2.
+// An opener opens folders. One implementation uses openat2 on Linux. The other uses [os.Root], on
+// other systems and if the kernel or a sandbox refuses openat2.
 type opener interface {
-	// folder opens the folder at an absolute path. The user named that path, so links
-	// are followed. If plain is set, no part of the path may be a link.
+	// folder opens the folder at an absolute path, and follows links, because the user named that
+	// path. If plain is set, no part of the path may be a link.
 	folder(dir string, plain bool) (handle, error)
 }
 
-// A handle is an open folder. Names are slash-separated, valid by [fs.ValidPath], and
-// looked up beneath the folder without passing a link. If a link is on the way, the
-// error is errThroughLink.
+// A handle is an open folder. Names are slash-separated and valid by [fs.ValidPath]. They are
+// looked up beneath the folder. If a link is on the way, the error is errThroughLink.
 type handle interface {
-	// enter opens a folder beneath.
+	// enter opens a folder beneath this one.
 	enter(name string) (handle, error)
-	// lstat describes an entry without opening it; a last link is not followed.
+	// lstat describes an entry without opening it. If the entry is a link, it describes the link.
 	lstat(name string) (*info, error)
 	readlink(name string) (string, error)
 	// open opens a regular file for reading. It never blocks, and fails with
 	// skill.ErrNotRegular on anything else.
 	open(name string) (*file, error)
-	// list enters a folder and reads its entries, in no order. Only Name and Type of
-	// the entries may be used. If there are more than most, and
-	// most is not negative, the error is skill.ErrTooLarge. Reading can fail halfway: a
-	// handle that is not nil must be closed even then.
+	// list enters a folder and reads its entries, in no order. Only Name and Type of the entries
+	// may be used. If there are more than most entries, and most is not negative, the error is
+	// skill.ErrTooLarge. Reading can fail halfway, so the caller closes a handle that is not nil
+	// even after an error.
 	list(name string, most int) (handle, []fs.DirEntry, error)
 	close()
 }
 
-// folder is one skill's folder as a file system. It holds no descriptor: each call opens the
-// folder, does its work and closes it. Ten thousand skills cost ten thousand strings. It implements
-// [fs.StatFS] and [fs.ReadDirFS]. Links appear as their targets, so it does not implement
-// [fs.ReadLinkFS].
+// folder is one skill's folder as a file system. It holds no descriptor. Each call opens the
+// folder, does its work and closes it, so ten thousand skills cost only ten thousand strings. It
+// implements [fs.StatFS] and [fs.ReadDirFS]. Links appear as their targets, so it does not
+// implement [fs.ReadLinkFS].
 type folder struct {
 	*location
 	sub string // the skill's folder below base, "." for base itself
 }
 
-// location locates folders. Nearly all folders reached without a link share one.
+// location contains the path of folders. Nearly all folders that are reached without a link share
+// one location.
 type location struct {
 	opener opener
 	base   string // absolute path
 	plain  bool   // base was resolved: no part of it may be a link now
-	alias  string // another absolute path of base, "" for none; the real one if base may pass links
-	dev    uint64 // of the folders' file system if that is known to keep stamps, else 0
-	dots   bool   // dot-entries are visible, since it is not a skill's folder
+	alias  string // another absolute path of base, or ""; the real path if base contains links
+	dev    uint64 // device of the folders' file system if that is known to keep stamps, else 0
+	dots   bool   // dot-entries are visible, because the folder is not a skill's
 }
 
 var (
@@ -98,7 +98,7 @@ func (f *folder) Open(name string) (fs.File, error) {
 	return out, err
 }
 
-// Stat describes the file of a name, of any kind, after following links.
+// Stat describes the file with a name, of any kind. It follows links.
 func (f *folder) Stat(name string) (fs.FileInfo, error) {
 	var out fs.FileInfo
 	err := f.with("stat", name, func(h handle) error {
@@ -111,8 +111,8 @@ func (f *folder) Stat(name string) (fs.FileInfo, error) {
 	return out, err
 }
 
-// with opens the folder, runs one piece of work in it and closes it. If work meets a link that has
-// just appeared, it is repeated, since the folder is changing. Errors name only the path within the
+// with opens the folder, calls work with it and closes it. If work meets a link that has just
+// appeared, the folder is changing, and with tries again. Errors name only the path within the
 // skill.
 func (f *folder) with(op, name string, work func(handle) error) error {
 	err := f.checkName(name)
@@ -148,7 +148,7 @@ func (f *folder) enter() (handle, error) {
 		top = h
 	}
 	if errors.Is(err, errThroughLink) {
-		// It was a folder when it was scanned and is a link now.
+		// It was a folder when it was scanned, and now it is a link.
 		return nil, skill.ErrOutside
 	}
 	return top, err
@@ -167,8 +167,8 @@ func (f *folder) checkName(name string) error {
 	return nil
 }
 
-// checkName refuses names that no file of a skill has on any system. Dot-entries are
-// never listed, read or hashed, so they do not exist.
+// checkName refuses names that no file of a skill has on any system. It also refuses dot-entries,
+// which are never listed, read or hashed.
 func checkName(name string) error {
 	if !fs.ValidPath(name) || strings.ContainsAny(name, "\\\x00") {
 		return fs.ErrInvalid
@@ -185,13 +185,13 @@ func checkName(name string) error {
 	return nil
 }
 
-// isAlias reports whether Windows may open a file of another name for this one: SKILL.md for
-// "SKILL.md." and "SKILL.md::$DATA".
+// isAlias reports whether Windows may open a file of a different name for this one. For "SKILL.md."
+// and "SKILL.md::$DATA", it opens SKILL.md.
 func isAlias(part string) bool {
 	return strings.TrimRight(part, ". ") != part || strings.Contains(part, ":")
 }
 
-// bare removes the paths from an error: paths below the user's home concern only the user.
+// bare removes the paths from an error. A path in the user's home does not concern clients.
 func bare(err error) error {
 	for {
 		var p *fs.PathError
@@ -202,9 +202,9 @@ func bare(err error) error {
 	}
 	switch {
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG):
-		return fs.ErrNotExist // a file in a folder's place: nothing can be below it
+		return fs.ErrNotExist // a file is where a folder should be, so nothing can be below it
 	case errors.Is(err, syscall.ENXIO), errors.Is(err, syscall.ENODEV):
-		return skill.ErrNotRegular // opening a socket or a device without a driver
+		return skill.ErrNotRegular // the error for opening a socket, or a device without a driver
 	}
 	return err
 }

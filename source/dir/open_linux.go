@@ -27,12 +27,12 @@ var pickOpener = sync.OnceValue(func() opener {
 	return kernelOpener{}
 })
 
-// beneath keeps a lookup below its folder and refuses links of either kind. It does not
-// forbid mounts: a mount is the administrator's doing.
+// beneath keeps a lookup below its folder, and refuses links of either kind. It allows mounts,
+// because only an administrator makes them.
 const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS
 
-// kernelOpener lets the kernel forbid links during the lookup that opens, so that nothing
-// can be swapped in between.
+// kernelOpener makes the kernel forbid links during the same lookup that opens. Nothing can be
+// replaced in between.
 type kernelOpener struct{}
 
 func (kernelOpener) folder(dir string, plain bool) (handle, error) {
@@ -62,8 +62,8 @@ func (h fdHandle) enter(name string) (handle, error) {
 func (h fdHandle) lstat(name string) (*info, error) {
 	var st unix.Stat_t
 	if !strings.Contains(name, "/") {
-		// One part, not "..", last link not followed: nothing can redirect the
-		// lookup.
+		// The name is one part and not "..", and a last link is not followed. So nothing can
+		// redirect the lookup.
 		flags := unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT
 		if err := retry(func() error { return unix.Fstatat(int(h), name, &st, flags) }); err != nil {
 			return nil, err
@@ -96,8 +96,9 @@ func (h fdHandle) readlink(name string) (string, error) {
 }
 
 // open checks the file's kind before it opens the file. Opening a device can have effects (a
-// watchdog, a tape), and O_NONBLOCK does not prevent those. The check costs a microsecond or two.
-// Only a user with the right to create devices can replace the file between the check and the open.
+// watchdog, a tape) that O_NONBLOCK does not prevent. The check costs a microsecond or two. Only a
+// user with the right to create devices can put one in the file's place between the check and the
+// open.
 func (h fdHandle) open(name string) (*file, error) {
 	in, err := h.lstat(name)
 	switch {
@@ -135,8 +136,8 @@ func (h fdHandle) list(name string, most int) (handle, []fs.DirEntry, error) {
 	return readHandle{fdHandle(fd), d}, entries, err
 }
 
-// children reads the entries as the system writes them (getdents64(2)). Most entries are files that
-// a scan does not use, and children allocates nothing for them.
+// children reads the entries in the form of the system (getdents64(2)). Most entries are files that
+// a scan does not need, and children allocates nothing for them.
 func (h fdHandle) children(name string, r *reader) (handle, []child, error) {
 	fd, err := openat2(int(h), name, unix.O_RDONLY|unix.O_DIRECTORY, beneath)
 	if err != nil {
@@ -174,7 +175,7 @@ func (h fdHandle) children(name string, r *reader) (handle, []child, error) {
 			if kind == unix.DT_UNKNOWN {
 				in, err := fdHandle(fd).lstat(c.name)
 				if err != nil {
-					continue // it has gone
+					continue // the entry is gone
 				}
 				c.folder, c.link, c.regular = in.IsDir(), in.Mode()&fs.ModeSymlink != 0, in.Mode().IsRegular()
 			}
@@ -203,12 +204,12 @@ func (h fdHandle) read(name string, limit int64, buf []byte) ([]byte, skill.Stam
 		return nil, skill.Stamp{}, skill.ErrTooLarge
 	}
 	if int64(cap(buf)) <= before.Size {
-		buf = make([]byte, max(before.Size+8<<10, 32<<10)) // nearly all fit
+		buf = make([]byte, max(before.Size+8<<10, 32<<10)) // nearly all files fit
 	}
 	buf = buf[:cap(buf)]
 	n := 0
-	// An empty file is read too. A file that the system generates while it is read, or that cannot
-	// be read, has the size 0.
+	// An empty file is read too. The size 0 may also mean that the file cannot be read, or that the
+	// system generates it.
 	size := max(before.Size, 1)
 	for int64(n) < size {
 		m := 0
@@ -234,8 +235,8 @@ func (h fdHandle) read(name string, limit int64, buf []byte) ([]byte, skill.Stam
 	return buf[:n], stamp, nil
 }
 
-// keepsTimes reports whether the file system is one of a list of file systems that keep stamps.
-// Others may keep them too, but there a remote server or a program decides.
+// keepsTimes reports whether the file system is in a list of those that are known to keep stamps.
+// On other file systems, a remote server or a program determines the stamps.
 func (h fdHandle) keepsTimes() bool {
 	var st unix.Statfs_t
 	if unix.Fstatfs(int(h), &st) != nil {
@@ -284,8 +285,8 @@ func openat2(at int, name string, flags, resolve uint64) (int, error) {
 	return fd, err
 }
 
-// retry repeats a call that a signal interrupted, or that openat2 gave up because of a
-// rename meanwhile (EAGAIN, openat2(2)).
+// retry repeats a call after a signal interrupted it. It also repeats openat2 after EAGAIN, which
+// reports a rename meanwhile (openat2(2)).
 func retry(call func() error) error {
 	var err error
 	for range 128 {

@@ -13,9 +13,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// rootOpener opens through [os.Root], which never leaves a folder but follows links within it. So a
-// path is walked here one part at a time: each part is examined and opened, and the two results are
-// compared.
+// rootOpener opens through [os.Root], which never leaves a folder but follows links within it. So
+// rootOpener walks a path one part at a time. It examines each part, opens it, and compares the two
+// results.
 type rootOpener struct{}
 
 func (rootOpener) folder(dir string, plain bool) (handle, error) {
@@ -36,9 +36,9 @@ func (rootOpener) folder(dir string, plain bool) (handle, error) {
 	return rootHandle{r}, nil
 }
 
-// isPlain checks that r is the folder at dir and that no part of dir is a link. It is best effort:
-// certainty would require opening each part of the path, and not every parent of a readable folder
-// is readable.
+// isPlain checks that r is the folder at dir, and that no part of dir is a link. It is best effort.
+// To be certain, it would have to open each part of the path, and not every parent of a readable
+// folder is readable.
 func isPlain(r *os.Root, dir string) error {
 	opened, err := r.Stat(".")
 	if err != nil {
@@ -96,7 +96,7 @@ func step(r *os.Root, name string) (*os.Root, error) {
 	}
 	opened, err := next.Stat(".")
 	if err == nil && !os.SameFile(looked, opened) {
-		err = errThroughLink // swapped between the two calls
+		err = errThroughLink // replaced between the two calls
 	}
 	if err != nil {
 		next.Close()
@@ -159,7 +159,7 @@ func openRegular(r *os.Root, name string) (*file, error) {
 	}
 	opened, err := f.Stat()
 	if err == nil && !os.SameFile(looked, opened) {
-		err = errThroughLink // another file, or a link's target
+		err = errThroughLink // a different file, or a link's target
 	}
 	if err != nil {
 		f.Close()

@@ -9,7 +9,7 @@ import (
 )
 
 // Package is the folder of a plugin or of a marketplace as a file system. It is contained like the
-// folder of a skill, but has dot-entries, since .claude-plugin is one.
+// folder of a skill. Unlike that folder, it includes dot-entries, such as .claude-plugin.
 type Package struct{ *folder }
 
 // OpenPackage returns the folder at an absolute path, which may be a link. It keeps nothing open.
@@ -21,8 +21,8 @@ func OpenPackage(dir string) (*Package, error) {
 	return &Package{&folder{location: &location{opener: pickOpener(), base: real, plain: true, dots: true}, sub: "."}}, nil
 }
 
-// Sub returns the folder at a path as a separate package: a link from it to the enclosing package
-// counts as leading out.
+// Sub returns the folder at a path as a separate package. A link from it to the enclosing package
+// leads out of the new package.
 func (p *Package) Sub(name string) (*Package, error) {
 	sub := *p.folder
 	err := p.with("open", name, func(h handle) error {
@@ -42,8 +42,8 @@ func (p *Package) Sub(name string) (*Package, error) {
 	return &Package{&sub}, err
 }
 
-// Entries lists a folder in name order, with links as separate entries, even links that lead out or
-// nowhere. It fails for a folder of more than [skill.MaxFolder] names.
+// Entries lists a folder in name order. A link is listed as a link, even if it leads out or
+// nowhere. For a folder of more than [skill.MaxFolder] names, Entries returns an error.
 func (p *Package) Entries(name string) (entries []fs.DirEntry, err error) {
 	err = p.with("readdir", name, func(h handle) error {
 		real, in, err := locate(h, name, p.folder)

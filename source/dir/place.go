@@ -8,11 +8,11 @@ import (
 // MaxDepth is the number of levels that are searched below a root.
 const MaxDepth = maxDepth
 
-// Place is a folder with skills below a root.
+// Place is a folder below a root in which there may be skills.
 type Place struct {
 	Path string // slash-separated, "." for the root itself
-	// From and To bound how many levels below Path a skill may be; with From 0, Path itself may be
-	// a skill.
+	// From and To bound the number of levels below Path at which a skill may be. If From is 0, Path
+	// itself may be a skill.
 	From, To int
 }
 
@@ -22,14 +22,14 @@ func (p Place) holds(at string) bool {
 	return ok && n >= p.From && n <= p.To
 }
 
-// leads reports whether there may be a skill at or below a path.
+// leads reports whether a skill may be at a path or below it.
 func (p Place) leads(at string) bool {
 	n, ok := p.below(at)
 	return ok && n <= p.To || at == "." || strings.HasPrefix(p.Path, at+"/")
 }
 
-// below returns the number of levels of a path below the place, and whether it is below
-// it.
+// below returns the number of levels from the place to a path. ok is false if the path is not below
+// the place.
 func (p Place) below(at string) (levels int, ok bool) {
 	if p.Path == at {
 		return 0, true
@@ -48,8 +48,8 @@ func (w *walk) mayHoldSkill(at string) bool {
 	return places == nil || slices.ContainsFunc(places, func(p Place) bool { return p.holds(at) })
 }
 
-// searched returns the entries of a folder that a scan enters. The walk enters every folder of a
-// skill, so that it sees changes there.
+// searched returns the entries of a folder that a scan enters. In a skill, the scan enters every
+// folder, to see changes there.
 func (w *walk) searched(p *node, children []child) []child {
 	places := w.source.opt.Places
 	if places == nil || p.skill != nil {

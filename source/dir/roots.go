@@ -18,19 +18,19 @@ import (
 
 // WellKnown lists the folders in which clients keep skills, in the order of precedence, whether
 // they exist or not. It takes them from the table of package agents. projects are absolute project
-// folders, and home is the user's home folder; either may be empty. getenv returns the variables
-// with which the user moves the homes of clients, and is nil if no variable may move them.
+// folders, and home is the user's home folder. Either may be empty. getenv returns the variables
+// with which the user moves the homes of clients. It is nil if no variable may move them.
 //
-// Each project contributes itself and its parents up to the repository's root, see [Project]. A
-// root's label is the row's with "-user", or with "-project" for the first of those folders and
-// "-project-2", "-project-3" for the next. A label depends only on the folder's distance, not on
-// the existence of other folders. The home folder is never a project, so that its roots count once,
-// as global. Roots with the same real folder are listed once, as the first of them, with the other
-// labels in [skill.Root.Also].
+// Each project contributes its own folder and the parents up to the repository's root, see
+// [Project]. A root's label is the row's label with "-user", or with "-project" for the first of
+// those folders and "-project-2", "-project-3" for the next. A label depends only on the folder's
+// distance, not on the existence of other folders. The home folder is never a project, so its roots
+// count once, as global. Roots with the same real folder are listed once, as the first of them,
+// with the other labels in [skill.Root.Also].
 //
 // A folder with a name that is common for other things is listed only if its agent is detected. A
-// home that a variable moves into a project is only as trustworthy as the project, and has its
-// scope.
+// variable can move a home into a project. That home then has the project's scope, because it is
+// only as trustworthy as the project.
 func WellKnown(projects []string, home string, getenv func(string) string) []skill.Root {
 	homes := agents.Homes{Home: home, Getenv: getenv}
 	folders := projectFolders(projects, home)
@@ -42,7 +42,7 @@ func WellKnown(projects []string, home string, getenv func(string) string) []ski
 		at := filepath.Join(folder, filepath.FromSlash(sub))
 		real := tops.of(folder).real(sub)
 		if i := seen[real] - 1; i >= 0 {
-			if out[i].Dir != at || owners[i] != owner { // otherwise both are one agent's folder, which no variable has moved
+			if out[i].Dir != at || owners[i] != owner { // otherwise both are the folder of one agent, and no variable has moved it
 				out[i].Also = strings.TrimPrefix(out[i].Also+","+label, ",")
 			}
 			return
@@ -79,8 +79,8 @@ func WellKnown(projects []string, home string, getenv func(string) string) []ski
 	return out
 }
 
-// projectFolders returns the projects with their parents, each real folder once and
-// without the home folder.
+// projectFolders returns the projects and their parents. It returns each real folder once, and
+// leaves out the home folder.
 func projectFolders(projects []string, home string) []string {
 	seen := map[string]bool{}
 	if home != "" && realpath.Answers(home) {
@@ -101,8 +101,8 @@ func projectFolders(projects []string, home string) []string {
 	return out
 }
 
-// Repository lists dir and its parents up to the folder that contains ".git", which is a folder, or
-// a file in a linked worktree. Outside a repository, or if the disk does not answer, it lists only
+// Repository lists dir and its parents up to the folder that contains ".git". In a linked worktree,
+// ".git" is a file. Outside a repository, or if the disk does not answer, Repository lists only
 // dir.
 func Repository(dir string) (chain []string) {
 	dir = filepath.Clean(dir)
@@ -144,12 +144,12 @@ func InRepository(folder, home string) bool {
 	return len(chain) > 0 && exists(filepath.Join(chain[len(chain)-1], ".git"))
 }
 
-// maxNames bounds the number of names that are read of a folder to find agents' folders in it. In a
+// maxNames bounds the number of names to read from a folder that may contain agents' folders. In a
 // larger folder, each name is looked up separately.
 const maxNames = 4096
 
-// top is a folder that contains folders of agents: a project's, the home folder, or one that a
-// variable names. It is listed once, since it lacks nearly all of them.
+// top is a folder that contains folders of agents: a project's folder, the home folder, or one that
+// a variable names. It is listed once, because nearly all of the agents' folders do not exist.
 type top struct {
 	dir, path string
 	names     map[string]bool // in lower case; nil if they are not known
@@ -179,13 +179,13 @@ func listTop(dir string) *top {
 	return t
 }
 
-// lacks reports whether the folder has no entry that is the first part of a path below it.
+// lacks reports whether the folder has no entry with the name of sub's first part.
 func (t *top) lacks(sub string) bool {
 	first, _, _ := strings.Cut(sub, "/")
 	return t.names != nil && !t.names[strings.ToLower(first)]
 }
 
-// tops has the folders that contain folders of agents, by path.
+// tops contains the folders that may contain folders of agents, by path.
 type tops map[string]*top
 
 func (t tops) of(folder string) *top {
@@ -222,7 +222,7 @@ func (t tops) detected(a *agents.Agent, project string, homes agents.Homes) bool
 	})
 }
 
-// maxPackage bounds the package.json that is read to detect an agent.
+// maxPackage bounds the size of a package.json that is read to detect an agent.
 const maxPackage = 1 << 20
 
 // dependsOn reports whether a package.json in a folder has a dependency of this name.
@@ -239,8 +239,8 @@ func dependsOn(folder, file, name string) bool {
 	return p.Dependencies[name] != nil || p.DevDependencies[name] != nil
 }
 
-// real returns [realpath.Of] for a path below the folder, which is resolved once for all paths
-// that do not exist. A path on a disk that does not answer is not resolved.
+// real returns [realpath.Of] for a path below the folder. It resolves the folder once for all paths
+// that do not exist. It does not resolve a path on a disk that does not answer.
 func (t *top) real(sub string) string {
 	if !t.lacks(sub) {
 		at := filepath.Join(t.dir, filepath.FromSlash(sub))

@@ -24,22 +24,23 @@ type Options struct {
 	// asked for this root.
 	Required bool
 	// NoLinks makes a scan follow no link to a folder. Otherwise it follows a link that is a direct
-	// child of the root to any target, since the root's owner placed it there, and a deeper link if
-	// that stays below the root. Links within a skill are resolved when a file is opened, and never
-	// lead out of the skill.
+	// child of the root to any target, because the root's owner placed it there. It follows a
+	// deeper link only to a target below the root. Links within a skill are resolved when a file is
+	// opened, and never lead out of the skill.
 	NoLinks bool
-	// Within is the folder that must contain the root after links are resolved: its project, which
-	// may be a clone. If it does not contain the root, the root counts as missing, and nothing in
-	// it is read, not even a file of a skill found before. It is "" for a root that may be
-	// anywhere.
+	// Within is the folder that must contain the root after links are resolved. It is the root's
+	// project, which may be a clone. If it does not contain the root, the root counts as missing.
+	// Then nothing in the root is read, not even a file of a skill that was found before. Within is
+	// "" for a root that may be anywhere.
 	Within string
 	// Places, if not nil, are the only folders in which a scan looks for skills. It then follows no
 	// link that leads out of the root. The root is a plugin, and its client chooses the folders.
 	Places []Place
-	// Load makes the first scan load each skill while its folder is open, for a third
-	// of the cost of reading it afterwards; see [skill.Scan.Skills].
+	// Load makes the first scan load each skill while its folder is open; see [skill.Scan.Skills].
+	// That costs a third of reading the skill later.
 	Load bool
-	// Watches should be shared by the sources of one process. If it is nil, the source has its own.
+	// Watches are the system's watches. The sources of a process should share one Watches. If it is
+	// nil, the source makes its own.
 	Watches *Watches
 }
 
@@ -47,9 +48,9 @@ type Options struct {
 // goroutines.
 type Source struct {
 	opt    Options
-	root   *skill.Root // opt.Root, for bundles, which may outlive the source
+	root   *skill.Root // opt.Root for the bundles, which may outlive the source
 	opener opener
-	looked atomic.Bool      // a scan of an absent root was asked for
+	looked atomic.Bool      // a missing root was scanned
 	now    func() time.Time // time.Now, replaced in tests
 
 	mu      sync.Mutex
@@ -81,11 +82,11 @@ func New(opt Options) *Source {
 // Root returns the root of the source.
 func (s *Source) Root() skill.Root { return s.opt.Root }
 
-// Scan looks at every folder below the root and describes the skills that it finds. It fails if the
-// root cannot be read at all, or if ctx ends. A fault further down becomes a notice or a bundle's
-// fault. A root that does not exist, or is no longer a folder, is Missing. Scan then fails if
-// [Options.Required] is set, or if something else is in the root's place. It fails with
-// [skill.ErrLeavesProject] if the root is not in [Options.Within].
+// Scan examines every folder below the root and describes the skills that it finds. It fails if the
+// root cannot be read at all, or if ctx ends. A fault in a deeper folder becomes a notice or a
+// bundle's fault. A root that does not exist, or is no longer a folder, is Missing. For a missing
+// root, Scan also returns an error if [Options.Required] is set, or if there is something else at
+// the root's path. If the root is not in [Options.Within], the error is [skill.ErrLeavesProject].
 func (s *Source) Scan(ctx context.Context) (skill.Scan, error) {
 	if s.opt.Root.Absent && !s.looked.Swap(true) {
 		s.remember(nil)
@@ -146,8 +147,8 @@ func (s *Source) real() (string, error) {
 	return real, err
 }
 
-// open opens the root, whose real path is real. With [Options.Within] it opens the path that was
-// checked, in which no part may be a link, so no link can come in between.
+// open opens the root, whose real path is real. If [Options.Within] is set, it opens the path that
+// was checked, and forbids links in that path. So no link can be added in between.
 func (s *Source) open(real string) (handle, error) {
 	if s.opt.Within == "" {
 		return s.opener.folder(s.opt.Root.Dir, false)
@@ -171,9 +172,9 @@ func (s *Source) enter() (handle, error) {
 	return s.open(real)
 }
 
-// failed returns the scan of a root that yields no bundles. If the root is missing, the
-// watch learns that its folders have gone, so that it watches for their return. The disk has
-// answered, so the watch need not wait any longer.
+// failed returns the scan of a root that yields no bundles. If the root is missing, the watch
+// learns that the root's folders have gone, and watches for their return. The disk has answered, so
+// the watch need not wait any longer.
 func (s *Source) failed(err error) (skill.Scan, error) {
 	err = bare(err)
 	s.begin.Do(func() { close(s.first) })
@@ -188,8 +189,8 @@ func (s *Source) failed(err error) (skill.Scan, error) {
 	return scan, fmt.Errorf("scan %s: %w", s.opt.Root.Dir, err)
 }
 
-// dangling reports a link to nowhere on the way to a missing root, if there is one.
-// Such a link shows that a root was meant to be there.
+// dangling reports a link to nowhere on the way to a missing root, if there is one. Such a link
+// shows that the user wanted a root there.
 func dangling(root string) []skill.Notice {
 	for at := root; filepath.Dir(at) != at; at = filepath.Dir(at) {
 		in, err := os.Lstat(at)
@@ -228,10 +229,10 @@ func (s *Source) signalScanned() {
 	}
 }
 
-// Check returns the reason that the folder at an absolute path cannot be a root. It is
+// Check returns the reason that the folder at an absolute path cannot be a root. The reason is
 // [fs.ErrNotExist], [skill.ErrNotFolder], [fs.ErrPermission], a link loop ([syscall.ELOOP]) or
-// another error of the system. It returns nil if the folder can be a root, or if its disk does not
-// answer within seconds: a scan will tell.
+// another error of the system. Check returns nil if the folder can be a root. It also returns nil
+// if the disk does not answer within seconds, because a scan finds out later.
 func Check(dir string) error { return realpath.Ask(dir, nil, func() error { return check(dir) }) }
 
 func check(dir string) error {
@@ -275,7 +276,7 @@ func realRoot(dir string) (string, error) {
 	return realpath.Eval(dir)
 }
 
-// bundled is a bundle with its file system as one object, since there are many.
+// bundled contains a bundle and its file system in one allocation, because there are many.
 type bundled struct {
 	skill.Bundle
 	folder folder
@@ -298,8 +299,8 @@ func (w *walk) bundle(p *node, spellings []string, dev uint64) *skill.Bundle {
 	return b
 }
 
-// keepSame replaces bundles with the equal ones of the previous scan, since the skills loaded from
-// that scan refer to them.
+// keepSame replaces bundles with the equal ones of the previous scan. The skills that were loaded
+// from that scan refer to those.
 func keepSame(now, before []*skill.Bundle) {
 	for i, b := range now {
 		for len(before) > 0 && before[0].Path < b.Path {
@@ -327,7 +328,7 @@ func examine(h handle, name string, f *folder) (skill.Stamp, error) {
 	case err == nil && !in.Mode().IsRegular():
 		err = skill.ErrNotRegular
 	case err == nil && in.Mode().Perm()&0o444 != 0o444:
-		// Not every user may read the file. Only opening it shows whether this user may.
+		// The file may be unreadable for this user. Only opening it shows that.
 		err = tryOpen(h, real)
 	}
 	if err != nil {

@@ -38,10 +38,10 @@ func OpenShelf(dir string) (*Shelf, error) {
 // [skill.Bundle.FS]. It does not touch the disk.
 func (s *Shelf) FS(sub string) fs.FS { return &folder{s.location, sub} }
 
-// Load loads skills whose main files are known, in parallel: bundles[i] from the folder sub(i). It
-// sets the stamps of the bundles. A skill that it cannot read directly is nil, and the caller reads
-// it through its file system. If alone is set, it uses one worker and leaves the other processors
-// to other work.
+// Load loads skills whose main files are known, in parallel. bundles[i] is in the folder sub(i).
+// Load sets the stamps of the bundles. If it cannot read a skill directly, the skill is nil, and
+// the caller reads it through its file system. If alone is set, Load uses one worker and leaves the
+// other processors to other work.
 func (s *Shelf) Load(ctx context.Context, bundles []*skill.Bundle, sub func(i int) string, alone bool) ([]*skill.Skill, error) {
 	out := make([]*skill.Skill, len(bundles))
 	top, err := s.opener.folder(s.base, true)

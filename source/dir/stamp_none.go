@@ -11,5 +11,5 @@ import (
 // openNonblock is 0 on these systems, where folders contain no pipes.
 const openNonblock = 0
 
-// fillStamp adds nothing: a stat gives only the size and the modification time.
+// fillStamp adds nothing. On these systems, a stat returns only the size and the modification time.
 func fillStamp(*skill.Stamp, fs.FileInfo) {}

@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Tree is an open folder with everything in it, dot-entries and links included. It lists the
+// Tree is an open folder with everything in it, including dot-entries and links. It lists the
 // contents of a folder before its files are copied or replaced. It follows no link below the
 // folder.
 type Tree struct{ h handle }
@@ -24,8 +24,8 @@ type TreeEntry struct {
 	Stamp skill.Stamp // except for folders
 }
 
-// OpenTree opens the folder dir. If follow is set, links on the way to it are followed, since the
-// user named it; else no part of its path may be a link. The caller closes it.
+// OpenTree opens the folder dir. If follow is set, the user named dir, and OpenTree follows links
+// in its path. Otherwise no part of the path may be a link. The caller closes the tree.
 func OpenTree(dir string, follow bool) (*Tree, error) {
 	if follow {
 		real, err := realRoot(dir)
@@ -50,9 +50,9 @@ func (t *Tree) Close() error {
 	return nil
 }
 
-// Walk calls visit for every entry below the folder, a folder before its contents, each folder in
-// name order. It skips a folder for which visit returns [fs.SkipDir], and ends with any other
-// error.
+// Walk calls visit for every entry below the folder. A folder comes before its contents, and the
+// entries of a folder are in name order. Walk skips a folder for which visit returns [fs.SkipDir],
+// and ends with any other error.
 func (t *Tree) Walk(ctx context.Context, visit func(TreeEntry) error) error {
 	return t.walk(ctx, ".", visit)
 }
@@ -74,7 +74,7 @@ func (t *Tree) walk(ctx context.Context, at string, visit func(TreeEntry) error)
 		if !e.IsDir() {
 			in, err := t.h.lstat(entry.Path)
 			if errors.Is(err, fs.ErrNotExist) {
-				continue // it has just gone
+				continue // the folder is gone
 			}
 			if err != nil {
 				return &fs.PathError{Op: "look at", Path: entry.Path, Err: bare(err)}
@@ -95,8 +95,8 @@ func (t *Tree) walk(ctx context.Context, at string, visit func(TreeEntry) error)
 	return nil
 }
 
-// Open opens a regular file of the folder. It never follows a link and never blocks. The file's
-// Stat has the same stamp as its [TreeEntry] if the file is the same and unchanged.
+// Open opens a regular file of the folder. It never follows a link and never blocks. If the file
+// has not changed since Walk listed it, its Stat has the stamp of its [TreeEntry].
 func (t *Tree) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}

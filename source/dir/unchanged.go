@@ -11,20 +11,20 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// A scan of an unchanged tree reads no folder. A folder's time stamps change with its
-// entries, so one stat of each folder and of each SKILL.md is enough. The tree is walked
-// again if a folder's stamp differs, or is so young that a later change might not alter
-// it. It is also walked again on file systems that are not known to keep stamps.
+// A scan of an unchanged tree reads no folder. A folder's time stamps change with its entries, so
+// one stat of each folder and of each SKILL.md is enough. The tree is walked again if a folder's
+// stamp differs, or is so young that a later change might not alter it. On file systems that are
+// not known to keep stamps, the tree is always walked.
 
-// versions numbers the states of trees for all sources of a process, since one source
-// may replace another on the same root.
+// versions numbers the states of trees for all sources of a process, because a new source may
+// replace another one on the same root.
 var versions atomic.Uint64
 
 const (
-	// maxSpecial bounds the links, and the entries that are not regular files, that are
-	// resolved again one by one.
+	// maxSpecial bounds the links and the entries that are not regular files. Each of these is
+	// resolved again.
 	maxSpecial = 1000
-	// trusted is how long time stamps are trusted before the tree is walked anyway.
+	// trusted is how long stamps are trusted. After that time, the tree is walked anyway.
 	trusted = 10 * time.Minute
 )
 
@@ -34,7 +34,7 @@ type scanState struct {
 	begun   time.Time
 	folders []visited
 	bundles []int32        // 1 + the index in the scan of each folder's bundle; 0 if it is not a skill
-	bases   map[int]string // of the folders that a link led to, by their place in folders
+	bases   map[int]string // folders to which a link led, by index in folders
 	links   []followedLink
 	special []int // indexes of the bundles whose entry is not a regular file or has a fault
 	scan    skill.Scan
@@ -43,14 +43,14 @@ type scanState struct {
 
 // visited is a folder that the last scan visited.
 type visited struct {
-	sub string // below its base, or the root
-	sum uint64 // the sum of its stamp; unsure if the stamp does not show changes of its entries
+	sub string // path below the base of the link on the way, or below the root
+	sum uint64 // the checksum of its stamp; unsure if the stamp does not show changes of its entries
 }
 
 const unsure = 0
 
-// stampSeed seeds the sums of stamps. Sums are stored to save memory: the stamps of 200,000 folders
-// take 8 MB.
+// stampSeed seeds the checksums of stamps. Only checksums are stored, to save memory: the stamps of
+// 200,000 folders take 8 MB.
 var stampSeed = maphash.MakeSeed()
 
 func sumOf(s skill.Stamp) uint64 { return maphash.Comparable(stampSeed, s) }
@@ -65,8 +65,8 @@ func (l *scanState) realOf(i int) string {
 	return p.real()
 }
 
-// followedLink is a link between the skills, with its target. A link cannot be changed, only
-// replaced, and its folder's stamp shows that. The target itself can change.
+// followedLink is a link between the skills, with its target. A link itself cannot be changed, only
+// replaced, and then its folder's stamp changes. But the target can change.
 type followedLink struct{ at, target, why string }
 
 func followed(at string) (k followedLink, err error) {
@@ -77,8 +77,8 @@ func followed(at string) (k followedLink, err error) {
 	return k, err
 }
 
-// stampHandle is a handle that takes stamps by path. It may follow links on the way, so
-// a stamp is good only for a comparison with a known one.
+// stampHandle is a handle that returns stamps by path. It may follow links on the way, so a stamp
+// only shows whether it equals a known one.
 type stampHandle interface {
 	handle
 	// keepsTimes reports whether the folder is on a file system that is known to change a
@@ -87,8 +87,8 @@ type stampHandle interface {
 	stamp(name string) (skill.Stamp, error)
 }
 
-// unchanged returns the state that a scan would produce now: l, or a copy of l with new stamps if
-// only SKILL.md files have changed. It returns nil if the stamps do not prove that.
+// unchanged returns the state that a scan would produce now. That is l, or a copy of l with new
+// stamps if only SKILL.md files have changed. It returns nil if the stamps do not prove this.
 func (s *Source) unchanged(ctx context.Context, l *scanState, top handle, real string) *scanState {
 	h, ok := top.(stampHandle)
 	if !ok || l == nil || !l.proven || l.real != real || time.Since(l.begun) > trusted {
@@ -126,7 +126,7 @@ func (s *Source) unchanged(ctx context.Context, l *scanState, top handle, real s
 		case now == b.Stamp:
 			continue
 		case next == l:
-			changed := *l // trusted no longer than l
+			changed := *l // the copy must not be trusted longer than l
 			next = &changed
 			next.scan.Version = versions.Add(1)
 			next.scan.Bundles = slices.Clone(l.scan.Bundles)
@@ -136,8 +136,8 @@ func (s *Source) unchanged(ctx context.Context, l *scanState, top handle, real s
 	return next
 }
 
-// pause yields the processor now and then, since system calls are too short for the scheduler to
-// preempt them. Without it, a call would wait for the end of a time slice, 10 ms. It reports
+// pause yields the processor now and then, because system calls are too short for the scheduler to
+// preempt them. Without it, a call would wait up to 10 ms, the length of a time slice. It reports
 // whether to continue.
 func pause(ctx context.Context, i int) bool {
 	if i%32 != 0 {
@@ -159,7 +159,7 @@ func entryOf(b *skill.Bundle) string {
 	return b.Path + "/" + b.Entry
 }
 
-// examined examines an entry of any kind again.
+// examined examines the entry of a bundle again, whatever its kind.
 func examined(b *skill.Bundle) (skill.Stamp, error) {
 	f := b.FS.(*folder)
 	h, err := f.enter()

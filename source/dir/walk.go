@@ -24,25 +24,26 @@ const (
 	maxNotices = 1000
 )
 
-// maxFolders bounds one scan: ten times the largest tree it is designed for. Tests change it.
+// maxFolders bounds one scan. It is ten times the largest tree for which a scan is designed. Tests
+// change it.
 var maxFolders = 1_000_000
 
-// node is a folder to visit. Many exist at the same time, so it is kept small.
+// node is a folder to visit. It is small because many exist at the same time.
 type node struct {
 	path string // as the user sees it, below the root
 	sub  string // slash-separated below base, "." for base itself
 	*origin
-	skill  *node  // the folder of the innermost skill that contains this one, perhaps itself
-	sum    uint64 // the sum of its stamp before its entries were read
+	skill  *node  // the folder of the innermost skill that contains this folder or is this folder
+	sum    uint64 // the checksum of its stamp before its entries were read
 	proven bool   // the stamp would show a change of its entries
 	bundle int32  // 1 + the index of its skill in the scan; 0 if it is not a skill
 }
 
-// origin is the shared part of all nodes that were reached through the same link, or without one.
-// It is immutable.
+// origin contains the values that all nodes share that were reached through the same link, or
+// without one. It is immutable.
 type origin struct {
 	base   string // real absolute path of the root, or of the target of the last link on the way
-	bound  string // real path that links from here must stay below
+	bound  string // real path that links in these folders must not leave
 	linked bool   // reached through a link below the root
 }
 
@@ -79,9 +80,9 @@ func (s *Source) locationOf(real string) *location {
 	return &location{opener: s.opener, base: s.opt.Root.Dir, alias: real}
 }
 
-// walk is one scan. It goes level by level, so that it meets the shorter of two paths to one real
-// folder first. On one level, it visits folders before links, each in path order. Each real folder
-// is visited once, which ends every loop.
+// walk is one scan. It proceeds level by level, so of two paths to one real folder it finds the
+// shorter one first. On one level, it visits folders before links, each in path order. It visits
+// each real folder once, which ends every loop.
 type walk struct {
 	source   *Source
 	top      handle // the root, open during the scan
@@ -90,7 +91,7 @@ type walk struct {
 	load     bool              // load each skill while its folder is open
 	seen     map[string]string // maps a real path to the path that reached it first; nil until a link is met
 	folders  []*node
-	results  []result // of the level that was visited last
+	results  []result // results of the last level
 	skills   []placedSkill
 	scan     skill.Scan
 	dropped  int // notices beyond maxNotices
@@ -98,7 +99,7 @@ type walk struct {
 	begun       time.Time
 	keepsStamps bool   // the root's file system is known to keep stamps
 	dev         uint64 // the device of that file system
-	proven      bool   // no evidence against the stamps so far
+	proven      bool   // nothing has shown yet that the stamps may be wrong
 	links       []followedLink
 	single      bool            // use one worker
 	special     map[string]bool // paths of the skills whose entry was not listed as a regular file
@@ -115,11 +116,11 @@ type placedSkill struct {
 	folder int // its index in walk.folders
 }
 
-// result is the outcome of a visit. Many exist at the same time, so it is kept small.
+// result is the outcome of a visit. It is small because many exist at the same time.
 type result struct {
 	foundSkill
 	folders []node
-	more    *found // the whole outcome, if the visit found more than the skill and the folders
+	more    *found // the whole outcome, if the visit found more than a skill and folders
 }
 
 func resultOf(f *found) result {
@@ -138,7 +139,7 @@ type found struct {
 	notices []skill.Notice
 	links   []followedLink
 	special bool // the entry was not listed as a regular file
-	texts   bool // files were read whose stamps are not recorded
+	texts   bool // files without recorded stamps were read
 	err     error
 }
 
@@ -155,7 +156,7 @@ func (w *walk) run(ctx context.Context) (skill.Scan, error) {
 		w.folders = append(w.folders, level...)
 		level = w.next(level, results, depth)
 	}
-	// Each level is sorted already, of which a stable sort makes use.
+	// Each level is sorted already, which makes a stable sort fast.
 	slices.SortStableFunc(w.skills, func(a, b placedSkill) int { return cmp.Compare(a.bundle.Path, b.bundle.Path) })
 	w.scan.Bundles = slices.Grow(w.scan.Bundles, len(w.skills))
 	if w.load {
@@ -228,8 +229,8 @@ func (w *walk) next(level []*node, results []result, depth int) []*node {
 	return next
 }
 
-// unvisited leaves out the folders that another path reached first. Only a link can lead
-// to a folder a second time, so without one there is nothing to record.
+// unvisited leaves out the folders that another path reached first. Only through a link can a
+// folder be reached twice. Before the first link, there is nothing to record.
 func (w *walk) unvisited(next []*node) []*node {
 	if w.seen == nil {
 		if !slices.ContainsFunc(next, func(p *node) bool { return p.linked }) {
@@ -243,8 +244,8 @@ func (w *walk) unvisited(next []*node) []*node {
 	return slices.DeleteFunc(next, func(p *node) bool { return !w.claim(p) })
 }
 
-// claim records that the path of p is the first to reach its real folder. If another path was
-// first, claim adds a notice and returns false.
+// claim records that the path of p is the first one to its real folder. If another path was first,
+// claim adds a notice and returns false.
 func (w *walk) claim(p *node) bool {
 	real := p.real()
 	first, taken := w.seen[real]
@@ -259,14 +260,13 @@ func (w *walk) claim(p *node) bool {
 
 // visitAll visits one level's folders in parallel. With two workers for each processor, the
 // processors are busy while some workers wait for the disk, and the number of open descriptors is
-// bounded. A refresh on a local disk uses one worker, which leaves processors to the calls that are
-// answered meanwhile.
+// bounded. A refresh on a local disk uses one worker. That leaves the other processors to calls.
 func (w *walk) visitAll(ctx context.Context, level []*node) []result {
 	w.results = slices.Grow(w.results[:0], len(level)) // reused for each level
 	out := w.results[:len(level)]
 	var at atomic.Int64
 	progress := skill.Progress(ctx)
-	some := 1 // folders that a worker takes in one step, to reduce contention on the counter
+	some := 1 // number of folders that a worker takes in one step, to reduce contention on the counter
 	if len(level) >= visitsMany {
 		some = visitsAtOnce
 	}
@@ -285,8 +285,8 @@ func (w *walk) visitAll(ctx context.Context, level []*node) []result {
 				progress.Add(1)
 				out[i] = resultOf(&found)
 			}
-			// System calls are too short for the scheduler to preempt them. Without
-			// this, a call would wait for the end of a time slice, 10 ms.
+			// System calls are too short for the scheduler to preempt them. Without this, a call
+			// would wait up to 10 ms, the length of a time slice.
 			runtime.Gosched()
 		}
 	}
@@ -302,8 +302,8 @@ func (w *walk) visitAll(ctx context.Context, level []*node) []result {
 	return out
 }
 
-// visitsAtOnce is the number of folders that a worker takes in one step on a large level; visiting
-// them takes some tenths of a millisecond. visitsMany is the size from which a level is large.
+// visitsAtOnce is the number of folders that a worker takes in one step on a large level. Visiting
+// them takes some tenths of a millisecond. A level is large from visitsMany folders on.
 const visitsAtOnce, visitsMany = 8, 512
 
 // visit reads one folder.
@@ -395,7 +395,7 @@ func (r *reader) regular(name string) bool {
 }
 
 // below records the child folders of a folder. The walk visits them one after the other, so they
-// and their paths are side by side in memory.
+// and their paths are stored next to each other.
 func (w *walk) below(out *found, p *node, children []child) {
 	n, size := 0, 0
 	for _, c := range children {
@@ -418,7 +418,7 @@ func (w *walk) below(out *found, p *node, children []child) {
 				Fix:     "rename the folder"})
 			continue
 		}
-		// A listed name is a single path element and needs no cleaning.
+		// A listed name is a single path element, so the path needs no cleaning.
 		need := len(p.path) + len("/") + len(c.name)
 		if paths.Cap()-paths.Len() < need {
 			paths = strings.Builder{}
@@ -445,6 +445,6 @@ func (w *walk) below(out *found, p *node, children []child) {
 	}
 }
 
-// pathsAtOnce bounds, in bytes, the paths that share one allocation. It limits the memory that one
-// remaining skill keeps alive after its neighbours are gone.
+// pathsAtOnce bounds the bytes of paths that share one allocation. It also limits the memory that
+// one path keeps alive when the others are gone.
 const pathsAtOnce = 512

@@ -9,13 +9,13 @@ import (
 	"github.com/knack-dev/knack/source/dir/internal/watch"
 )
 
-// pollInterval is the interval of scans if the root cannot be watched: contract 002 requires a
+// pollInterval is the interval of scans if the root cannot be watched. Contract 002 requires a
 // refresh at least every 30 s. Tests change it.
 var pollInterval = 30 * time.Second
 
 // Watches watches folders for all sources of a process; see [Options]. Sources that share a Watches
-// also share its bound on watched folders: 32,768 on Linux and Windows, else 256. A source whose
-// folders do not fit polls.
+// also share its bound on watched folders. The bound is 32,768 on Linux and Windows, else 256. A
+// source whose folders do not fit polls.
 type Watches = watch.Watcher
 
 // NewWatches makes a Watches. It uses resources of the system only while a [Source.Watch] uses it.
@@ -44,8 +44,8 @@ func (s *Source) setWatch(on bool, reason string) {
 // hint: it represents one event or several, comes from this goroutine, and must not block. Watch
 // watches the folders that the last scan visited, so a poke should lead to a scan. If watching
 // fails, Watch polls; see [Source.Watching]. Only one Watch may run at a time. Watch begins after
-// the first scan. Before that, the disk may not answer, and a call that waits for it would delay
-// the watches of all roots.
+// the first scan. Earlier, the disk might not answer, and a call that waits for it would delay the
+// watches of all roots.
 func (s *Source) Watch(ctx context.Context, poke func()) {
 	select {
 	case <-s.first:
@@ -95,7 +95,7 @@ func (s *Source) follow(ctx context.Context, poke func()) error {
 		s.mu.Unlock()
 		if l != nil {
 			if err := root.Fits(len(l.folders)); err != nil {
-				return err // before the paths of the folders are made
+				return err // return before making the paths of the folders
 			}
 		}
 		if l == nil || l != watched || !root.Intact() {

@@ -16,9 +16,9 @@ const gitLink = ".git"
 // maxGitLink bounds the size of that file.
 const maxGitLink = 8 << 10
 
-// LinkedWorktree reports whether a folder below a root is a linked worktree of the repository that
-// contains the root or is in it. Such a worktree has another state of the same skills, so no scan
-// enters it.
+// LinkedWorktree reports whether a folder below a root is a linked worktree of a repository. The
+// repository contains the root, or is in it. Such a worktree contains another state of the same
+// skills, so no scan enters it.
 func LinkedWorktree(root, folder string) bool {
 	h, err := pickOpener().folder(folder, false)
 	if err != nil {
@@ -30,8 +30,8 @@ func LinkedWorktree(root, folder string) bool {
 }
 
 // linkedWorktree is LinkedWorktree for an open folder with a regular file ".git". The paths are
-// real. A repository without an index has no files of its own. Its worktrees have the only copies,
-// so linkedWorktree is false for them.
+// real. It returns false for the worktrees of a repository without an index. Such a repository has
+// no files of its own, so its worktrees have the only copies.
 func linkedWorktree(h handle, at, root string) bool {
 	common, linked := commonOf(gitFolder(h, at))
 	if !linked {
@@ -82,8 +82,8 @@ func gitFolderAbove(folder string) string {
 	return filepath.Join(top, gitLink)
 }
 
-// commonOf returns the folder that all worktrees of a repository share, and whether a git folder
-// belongs to a linked worktree: PATH/worktrees/NAME.
+// commonOf returns the folder that all worktrees of a repository share. linked reports whether
+// folder belongs to a linked worktree: PATH/worktrees/NAME.
 func commonOf(folder string) (common string, linked bool) {
 	if above := filepath.Dir(folder); filepath.Base(above) == "worktrees" {
 		return filepath.Dir(above), true

@@ -12,9 +12,9 @@ import (
 	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
-// drain takes events from the system's watcher without delay, since the watcher must never wait for
-// this package. On some systems, the goroutine that sends events also answers Add. Events that do
-// not fit into the queue count as an overflow.
+// drain receives events from the system's watcher without delay, because the watcher must never
+// wait for this package. On some systems, the goroutine that sends events also answers Add. If the
+// queue is full, further events count as an overflow.
 func drain(fw *fsnotify.Watcher) (<-chan fsnotify.Event, <-chan error) {
 	events, errs := make(chan fsnotify.Event, 4096), make(chan error, 16)
 	report := func(err error) {
@@ -73,8 +73,8 @@ func (w *Watcher) event(fw *fsnotify.Watcher, e fsnotify.Event) {
 	case w.fw != fw:
 		return
 	case e.Name == "":
-		// A watch has ended, by our call or by an unmount: the event does not say
-		// which.
+		// A watch has ended, because this package ended it or because of an unmount. The event does
+		// not tell which.
 		for r := range w.roots {
 			if !r.missing {
 				r.poke()
@@ -97,21 +97,21 @@ func (w *Watcher) event(fw *fsnotify.Watcher, e fsnotify.Event) {
 	}
 }
 
-// notify pokes a root if an event can matter to it. It adds new folders to the watch
-// before the poke, so that changes during the scan are seen.
+// notify pokes a root if an event can matter to it. It first watches new folders, so changes during
+// the next scan are seen.
 func (w *Watcher) notify(r *Root, name string, op fsnotify.Op) {
 	switch {
 	case r.links[name], r.beside[name]:
 		r.poke()
 		return
 	case r.beside[filepath.Dir(name)]:
-		return // something else beside a link
+		return // a different entry beside a link
 	}
 	// The root may have appeared after the scan that missed it.
 	missing := r.missing && (name == r.root || !realpath.Within(r.root, name))
 	if missing {
 		if !realpath.Within(name, r.root) {
-			return // something else beside the place of a missing root
+			return // a different entry beside a missing root's place
 		}
 	} else if base := filepath.Base(name); base == ".git" || base == "node_modules" {
 		return
@@ -141,7 +141,7 @@ func (w *Watcher) Fail(err error) {
 	w.handle(fw, err)
 }
 
-// handle handles an error of the watcher. Lost events may concern folders that have been replaced,
+// handle handles an error of the watcher. Lost events may have reported that folders were replaced,
 // so it checks all watches.
 func (w *Watcher) handle(fw *fsnotify.Watcher, err error) {
 	w.mu.Lock()
@@ -169,9 +169,9 @@ func (w *Watcher) handle(fw *fsnotify.Watcher, err error) {
 	}
 }
 
-// survives reports whether the watcher still works after an error: the queue overflowed, or a
-// watched folder went away. EINVAL means that the folder was moved, then removed, and its watch
-// with it (inotify_rm_watch(2)).
+// survives reports whether the watcher still works after an error. It does if the queue overflowed,
+// or if a watched folder went away. EINVAL means that the folder was moved and then removed,
+// together with its watch (inotify_rm_watch(2)).
 func survives(err error) bool {
 	return errors.Is(err, fsnotify.ErrEventOverflow) || errors.Is(err, syscall.EINVAL) || unwatchable(err)
 }

@@ -18,16 +18,16 @@ import (
 	"github.com/knack-dev/knack/internal/base/realpath"
 )
 
-// DefaultMax bounds the folders that the roots of one [Watcher] watch together, so that large roots
-// leave enough for the user's editor. Linux grants a user at least 8,192 and today about a million
-// (max_user_watches, inotify(7)). kqueue uses a descriptor for every file in a watched folder, and
-// macOS gives a process 10,240.
+// DefaultMax bounds the folders that the roots of one [Watcher] watch together. Large roots then
+// leave enough watches for the user's editor. Linux grants a user at least 8,192, and today about a
+// million (max_user_watches, inotify(7)). kqueue uses a descriptor for every file in a watched
+// folder, and macOS gives a process 10,240.
 var DefaultMax = map[bool]int{true: 32768, false: 256}[runtime.GOOS == "linux" || runtime.GOOS == "windows"]
 
 // Watcher watches the folders of several roots through one watcher of the system. Linux grants a
-// user 128 of them by default (max_user_instances, inotify(7)), which the user's editor needs too.
-// The roots share the bound on watched folders. A root that does not fit gets an error, and the
-// others keep their watches. The system's watcher is open while there are roots.
+// user 128 such watchers by default (max_user_instances, inotify(7)), and the user's editor needs
+// some of them. The roots share the bound on watched folders. A root that does not fit gets an
+// error, and the others keep their watches. The system's watcher is open while there are roots.
 type Watcher struct {
 	max int
 
@@ -38,8 +38,8 @@ type Watcher struct {
 	ids     map[identity]*folder
 }
 
-// folder is one watched folder. The system watches a folder only once, under the first name that it
-// was given. If the folder is mounted twice, some uses have another name.
+// folder is one watched folder. The system watches a folder only under the first name that it was
+// given. If the folder is mounted twice, some roots use a different name.
 type folder struct {
 	name string
 	id   identity
@@ -59,8 +59,8 @@ type Root struct {
 	dir     string // as the user wrote it
 	root    string // its real path, as far as it exists
 	missing bool
-	links   map[string]bool // on the way to the root, by the real path of each
-	beside  map[string]bool // folders watched only for such a link
+	links   map[string]bool // links on the way to the root, by their real paths
+	beside  map[string]bool // folders that are watched only because they contain such a link
 	at      map[string]*folder
 	lost    bool          // a watch was lost, which Set must renew
 	poked   chan struct{} // capacity 1
@@ -153,7 +153,8 @@ func (r *Root) Fits(folders int) error {
 	return nil
 }
 
-// Leave ends the watches that only this root used; the last root closes the system's watcher.
+// Leave ends the watches that only this root used. When the last root leaves, the system's watcher
+// is closed.
 func (r *Root) Leave() {
 	w := r.w
 	w.mu.Lock()
@@ -169,9 +170,9 @@ func (r *Root) Leave() {
 }
 
 // Set makes the root watch exactly dirs, all of them or none. It skips a folder that is gone or may
-// not be read. Without dirs the root is missing, and Set watches the place at which it may appear.
-// changed reports that some folders were not watched yet, or have gone, so that changes to them
-// since the scan went unseen.
+// not be read. If dirs is empty, the root is missing, and Set watches the place at which it may
+// appear. changed reports whether some folders are newly watched or have gone. Changes in them
+// since the scan were not seen.
 func (r *Root) Set(dirs []string) (changed bool, err error) {
 	w := r.w
 	w.mu.Lock()
@@ -239,8 +240,8 @@ func (w *Watcher) dropOthers(r *Root, dirs []string) {
 	}
 }
 
-// withLinks adds the folders that contain the links on the way to the root. If such a link changes,
-// the root changes, although nothing in it is touched.
+// withLinks adds the folders that contain the links on the way to the root. When such a link
+// changes, the root changes, although none of its files does.
 func (r *Root) withLinks(dirs []string) []string {
 	r.links, r.beside = map[string]bool{}, map[string]bool{}
 	all := slices.Clip(dirs) // nearly always the result
@@ -274,8 +275,8 @@ func (w *Watcher) use(r *Root, path string) (bool, error) {
 	return true, nil
 }
 
-// gone reports whether an error means that there is no folder to watch at a path. A file or a link
-// to nowhere may be there, or on the way.
+// gone reports whether an error means that there is no folder to watch at a path. Instead, there
+// may be a file or a link to nowhere, at the path or on the way.
 func gone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)
 }
@@ -324,8 +325,8 @@ func (w *Watcher) drop(r *Root, path string) {
 
 // lose ends a watch that no longer works, and notifies the roots that relied on it.
 func (w *Watcher) lose(s *folder) {
-	// moved is the same folder under the name that it was moved to. The system ends the watch of a
-	// folder for all of its names together.
+	// moved is the same folder under its new name. The system ends the watch of a folder for all of
+	// its names together.
 	if moved := w.ids[s.id]; moved != nil && moved != s {
 		delete(w.ids, s.id)
 		w.lose(moved)
