@@ -21,8 +21,8 @@ type arguments map[string]json.RawMessage
 var errNoObject = errors.New("they must be one JSON object")
 
 // parseArguments parses a JSON object. Missing arguments count as an empty object. If keys are
-// given, a key that is neither one of them nor an alias is an error. The error does not repeat the
-// value of the key.
+// given, every other key that is not an alias is an error. The error does not repeat the value of
+// the key.
 func parseArguments(data json.RawMessage, keys []string, aliases ...string) (arguments, error) {
 	data = bytes.TrimSpace(data)
 	if len(data) == 0 || string(data) == "null" {
@@ -33,8 +33,8 @@ func parseArguments(data json.RawMessage, keys []string, aliases ...string) (arg
 	}
 	a := arguments{}
 	if json.Unmarshal(data, &a) != nil {
-		// A Decoder reads only one value, so it tells a fault in the object from text after it. It
-		// is slower than Unmarshal.
+		// A Decoder reads only one value. So it tells a fault in the object from text after the
+		// object. It is slower than Unmarshal.
 		if json.NewDecoder(bytes.NewReader(data)).Decode(&a) == nil {
 			return nil, errors.New("text follows the JSON object")
 		}
@@ -74,7 +74,7 @@ func (a arguments) onlyKeys(allowed []string, aliases ...string) error {
 	return fmt.Errorf("unrecognized %s %s; %s '%s'", keys, strings.Join(shown, ", "), known, strings.Join(allowed, "', '"))
 }
 
-// text returns a string argument; given is false if it is missing or null.
+// text returns a string argument. given is false if the argument is missing or null.
 func (a arguments) text(key string) (s string, given bool, err error) {
 	raw, ok := a[key]
 	if !ok || string(raw) == "null" {
@@ -86,8 +86,8 @@ func (a arguments) text(key string) (s string, given bool, err error) {
 	return s, true, nil
 }
 
-// name returns a string argument for a lookup: a name, a path or a URI. Its length is bounded
-// before it is decoded; see [lookup.Bounded].
+// name returns a string argument for a lookup: a name, a path or a URI. It bounds the length before
+// decoding; see [lookup.Bounded].
 func (a arguments) name(key string) (s string, given bool, err error) {
 	if raw := lookup.BoundedJSON(a[key]); len(raw) < len(a[key]) {
 		a = arguments{key: raw}

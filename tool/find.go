@@ -27,8 +27,8 @@ const (
 	findLimit = 100
 	// findDefault is the default limit for a query, and findPage the default limit without a query.
 	findDefault, findPage = 10, 50
-	// foundLength bounds one description, in characters. The longest of 40,217 real ones
-	// has 1,929, so real ones are whole.
+	// foundLength bounds one description, in characters. The longest of 40,217 real descriptions
+	// has 1,929, so it cuts none of them.
 	foundLength = 2048
 	// problemLimit bounds the problems that one answer explains.
 	problemLimit = 20
@@ -43,25 +43,25 @@ const findDescription = `Search all skills by topic, best match first, or list a
 
 Use it when no listed skill fits, when a list of skills was shortened, or when a skill that should be there is missing. Without a query it lists all skills, page by page. Load what it finds with the skill tool, by name.`
 
-// findRow is one skill in the answer of find_skills. The skill tool loads it by its name: for a
-// shadowed skill, that is "<root label>:<name>" or its URI.
+// findRow is one skill in the answer of find_skills. Its name is the one with which the tool skill
+// loads it. For a shadowed skill, that is "<root label>:<name>" or its URI.
 type findRow struct{ name, description, uri, scope string }
 
 // problem is a skipped skill or folder, or a root that was not read.
 type problem struct {
 	skill  string
-	root   string // its label
+	root   string // the root's label
 	reason string
 }
 
-// findResult is the answer of find_skills. It is sent as text only. Some clients would show a model
-// an object instead of the text, and others would show both.
+// findResult is the answer of find_skills. It is sent as text only. If it were an object too, some
+// clients would show a model the object instead of the text, and others both.
 type findResult struct {
 	skills     []findRow
 	total      int
 	nextCursor string
 	problems   []problem
-	more       int    // problems beyond these
+	more       int    // number of problems that are not listed
 	unlisted   string // text about the unlisted skills
 	incomplete *catalog.Incomplete
 }
@@ -93,8 +93,7 @@ func findSkills() *Tool {
 	}
 }
 
-// page reads the arguments for one page: where to continue, and the maximum number of
-// skills.
+// page reads the arguments for one page: where it begins, and the maximum number of skills.
 func page(args arguments, query string) (after position, limit int, err error) {
 	def := findDefault
 	if strings.TrimSpace(query) == "" {
@@ -111,8 +110,8 @@ func page(args arguments, query string) (after position, limit int, err error) {
 	return after, limit, err
 }
 
-// position is the place at which a page of the list ended. It has the number of skills shown so
-// far, and a hash of the last one's URI, which is short because a model has to copy it.
+// position is the place at which a page of the list ended. It contains the number of skills shown
+// so far, and a hash of the last skill's URI. The hash is short because a model has to copy it.
 type position struct {
 	count int
 	last  string
@@ -134,8 +133,8 @@ func parsePosition(cursor string) (position, error) {
 	return position{n, last}, nil
 }
 
-// next returns the index at which the next page begins. That is after the last shown skill,
-// wherever the skill is now, or at its old index if it is gone.
+// next returns the index at which the next page begins. That is after the last shown skill, even if
+// it has moved. If that skill is gone, its old index counts.
 func (p position) next(all []catalog.Hit) int {
 	count := min(p.count, len(all))
 	if p.last == "" || p.isUnmoved(all) {
@@ -149,7 +148,7 @@ func (p position) next(all []catalog.Hit) int {
 	return min(max(p.count-1, 0), len(all)) // the old index of the last skill
 }
 
-// isUnmoved reports whether the last skill is still at its old position.
+// isUnmoved reports whether the last skill is still at its old index.
 func (p position) isUnmoved(all []catalog.Hit) bool {
 	return p.count > 0 && p.count <= len(all) && positionAfter(p.count, all[p.count-1].Entry) == p
 }
@@ -183,8 +182,8 @@ func findIn(ctx context.Context, v catalog.View, query string, after position, l
 	for _, h := range all.Hits[start:end] {
 		e := h.Entry
 		f := findRow{name: loadName(v, e), description: display.Cut(display.OneLine(e.Description), foundLength), uri: e.URI().String(), scope: listing.Location(e)}
-		// A page ends when its room is used up. The first skill is cut to fit, so that every page
-		// makes progress.
+		// A page ends when there is no more room. Its first skill is cut to fit, so every page
+		// contains a skill.
 		if !left.take(f.line()) {
 			if len(r.skills) > 0 {
 				break
@@ -205,7 +204,7 @@ func findIn(ctx context.Context, v catalog.View, query string, after position, l
 // unlistedNames is the number of unlisted skills that one answer names.
 const unlistedNames = 5
 
-// unlistedFor returns a text that names the unlisted skills that match a query, and the reason why
+// unlistedFor returns a text that names the unlisted skills that match a query, and explains why
 // they are not listed. Without a query, it names the first unlisted skills.
 func unlistedFor(ctx context.Context, v catalog.View, query string) (string, error) {
 	hits, err := v.Search(ctx, catalog.Query{Text: query, Limit: unlistedNames, Unlisted: true})
@@ -256,8 +255,8 @@ func (r *room) take(s string) bool {
 }
 
 // problemsOf returns the problems for which there is room, and the number of the others. With a
-// query, it returns only problems of skills that the query may mean, and of roots that were not
-// read.
+// query, it returns only two kinds of problems: of skills that the query may mean, and of roots
+// that were not read.
 func problemsOf(v catalog.View, query string, left room) (some []problem, more int) {
 	skipped, names := []*catalog.Entry(nil), []skill.Key(nil)
 	if strings.TrimSpace(query) != "" {
@@ -285,12 +284,12 @@ func skippedOfLists(v catalog.View) []*catalog.Entry {
 	return slices.DeleteFunc(slices.Clone(v.Skipped), func(e *catalog.Entry) bool { return e.Root.Unlisted || e.HeldBack() })
 }
 
-// loadName returns the name with which the skill tool loads a found skill and
-// read_file_in_skill reads its files: its own, or the first longer name that contract 001
-// accepts and that needs no escaping in a line.
+// loadName returns the name with which a model loads a found skill and reads its files. That is the
+// skill's own name or, if necessary, the first longer name that contract 001 accepts and that needs
+// no escaping in a line.
 func loadName(v catalog.View, e *catalog.Entry) string {
 	for name := range v.Names(e) {
-		shown := name == e.Name || display.OneLine(name) == name // the skill's own name also loads as the list shows it
+		shown := name == e.Name || display.OneLine(name) == name // the skill's own name also works in the form in which a list shows it
 		if shown && validFolderName(name) && resolve(v, name, false) == e {
 			return name
 		}

@@ -24,28 +24,29 @@ const (
 // Fit describes the part of the list of skills that a client shows.
 type Fit struct {
 	client profile.Client
-	// Client is the name of a known client that cuts descriptions, or "" for all other clients. For
-	// older versions with another limit, it is "name before version".
+	// Client is the name of a known client that cuts descriptions, or "" for all other clients. A
+	// row for older versions with a different limit has the name "NAME before VERSION".
 	Client string
 	// Limit is the number of characters of a description that the client shows, or 0 if no limit is
 	// known.
 	Limit int
-	// Budget is the number of characters for the list, in the description and, for a list that
-	// continues there, in the instructions. Need is the length of the whole list.
+	// Budget is the number of characters for the list in the description. If the list continues in
+	// the instructions, it includes their part. Need is the length of the whole list.
 	Budget, Need int
 	Form         Form
 	// Cut is the approximate length in characters to which descriptions are cut, if the form is
 	// [FormShortened].
 	Cut int
-	// Shortened lists the skills with a cut or omitted description, ByName the skills among them
-	// without a description, and Left the skills missing from the list. All are in list order.
+	// Shortened lists the skills with a cut or omitted description. ByName lists those of them
+	// without a description. Left lists the skills that are missing from the list. All are in list
+	// order.
 	Shortened, ByName, Left []*catalog.Entry
 }
 
 // Fits returns how the default set's list of skills fits each kind of client. The list is in the
-// description of the tool skill and, for some clients, in the instructions too. The first Fit is
-// for all clients without a known limit; one follows for each client that cuts. Callers share the
-// result and must not change it.
+// description of the tool skill and, for some clients, also in the instructions. The first Fit is
+// for all clients without a known limit. One Fit follows for each client that cuts descriptions.
+// Callers share the result and must not change it.
 func Fits(v catalog.View) []Fit {
 	return catalog.Keep(v.Snapshot, fitsKey{}, func() []Fit { return fits(v) })
 }
@@ -98,7 +99,7 @@ const (
 	PresenceShortened Presence = "shortened" // name and the beginning of the description
 	PresenceName      Presence = "name"      // name only
 	PresenceAbsent    Presence = "absent"    // the list omits the skill or does not cover it
-	PresenceUnlisted  Presence = ""          // no description has a list; a tool lists the skills on request
+	PresenceUnlisted  Presence = ""          // no description contains a list; a tool lists the skills on request
 )
 
 // PresenceOf returns the best presence of a skill in the descriptions of tools that a client sees.
@@ -137,8 +138,8 @@ func presence(a listing.Arrangement, i int, e *catalog.Entry) Presence {
 	return PresenceWhole
 }
 
-// cuts returns a Fit for each limit of the known clients, given the number of other characters in
-// the description. The first is for all other clients.
+// cuts returns a Fit for each limit of the known clients. other is the number of other characters
+// in the description. The first Fit is for all other clients.
 func cuts(other int) []Fit {
 	out := []Fit{{Budget: listing.BudgetFor(profile.Client{}, other)}}
 	newer, last := profile.Client{}, 0 // the previous row, and its limit
@@ -161,7 +162,7 @@ const charactersPerToken = 4
 
 // ListTokens estimates the tokens that lists of skills take in the context of a client, given the
 // client's name in the table of agents. own is for the client's own list of the skills that it
-// shows itself, with whole descriptions. knack is for the list that it gets from the default tools.
+// shows itself, with whole descriptions. knack is for the list in the default tools.
 func ListTokens(v catalog.View, agent string) (own, knack int) {
 	added, isAdded := v.ListedFor(agent), map[*catalog.Entry]bool{}
 	for _, e := range added {

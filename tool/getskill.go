@@ -55,9 +55,9 @@ func (r getSkillResult) Fields() iter.Seq2[string, any] {
 func (r getSkillResult) MarshalJSON() ([]byte, error) { return marshal(r), nil }
 
 // documentCopies is the memory that an answer with a documentation needs, as a multiple of its
-// size. JSON makes the documentation at most six times as long, and the answer has it twice, as
-// text and as an object. All of the memory is reserved in one step, because calls that asked for
-// more later could wait for each other.
+// size. JSON makes the documentation at most six times as long, and the answer contains it twice,
+// as text and as an object. All of the memory is reserved at once. Calls that reserved more later
+// could wait for each other.
 const documentCopies = 12
 
 // result returns the answer, with the fields also as text.
@@ -151,8 +151,8 @@ func malformedGet(err error) Result {
 	return getSkillResult{Error: invalidArguments + err.Error()}.result()
 }
 
-// byFolder finds a skill by its folder, or else by its frontmatter name, both in exact case. The
-// frontmatter may be faulty.
+// byFolder finds a skill by its folder or, without such a folder, by its frontmatter name. Both
+// must match in case. The frontmatter may be faulty.
 func byFolder(v catalog.View, name string) *catalog.Entry {
 	if e := v.InFolder(name); e != nil {
 		return e
@@ -209,7 +209,7 @@ func documentation(ctx context.Context, h *Host, v catalog.View, name string) (g
 var errFolderGone = errors.New("the folder is gone")
 
 // readDocument reads the first of docNames in the folder, up to most bytes. It compares the names
-// with the directory's entries, so that a case-insensitive file system gives the same answer.
+// with the directory's entries, so the answer is the same on a case-insensitive file system.
 func readDocument(e *catalog.Entry, most int64) ([]byte, skill.Stamp, error) {
 	entries, err := fs.ReadDir(e.FS, ".")
 	if errors.Is(err, fs.ErrNotExist) {

@@ -20,22 +20,23 @@ const (
 	// skills in a tool's description too.
 	listedElsewhere = 4096
 	// unreadNotes and skippedNames bound the unread roots and the skipped skills that the
-	// instructions name, and noteLength bounds the text about one root. The answers of the tools
-	// have more.
+	// instructions name. noteLength bounds the text about one root. The answers of the tools name
+	// more.
 	unreadNotes, skippedNames = 3, 5
 	noteLength                = 300
 	// skippedLength bounds the name of a skipped skill.
 	skippedLength = 40
 )
 
-// Instructions returns the text that tells a model at the start of a session which skills this
-// server has, when to use them and which tool to call. The first line, of at most 240 characters,
-// is complete by itself: it has the names of skills or their topics, and the tool that loads them.
-// The rest is for clients that show more: as many names with descriptions as fit, the project's
-// skills first, and then a note on the rest. notes are further sentences for the end.
+// Instructions returns the text that a model gets at the start of a session. It tells the model
+// which skills this server has, when to use them, and which tool to call. The first line, of at
+// most 240 characters, is complete by itself. It contains the names of skills or their topics, and
+// the tool that loads them. The rest is for clients that show more: as many names with descriptions
+// as fit, the project's skills first, and then a note on the other skills. notes are further
+// sentences for the end.
 //
-// The text is Markdown, and no text of a skill begins a line in it. With the zero View it says that
-// the skills are still being read.
+// The text is Markdown, and no text of a skill begins a line in it. For the zero View, the text
+// tells that the skills are still being read.
 func Instructions(v catalog.View, tools []*Tool, c profile.Client, notes ...string) string {
 	g := guide{Profile: c.Profile(), agent: c.Agent(), search: searchTool(tools)}
 	if g.load = loader(v, tools); g.load == nil {
@@ -94,13 +95,13 @@ func paragraphs(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), "\n\n")
 }
 
-// moreSkills is the title of the part of the list that is in the instructions.
+// moreSkills is the title of the list's part in the instructions.
 func (g guide) moreSkills() string {
 	return "More skills, the others are in the description of " + g.ToolName(g.load.Name) + ":\n"
 }
 
-// around returns the length of the default set's instructions without the list. It counts at most
-// [endReserve] for their end.
+// around returns the length of the default set's instructions without the list. For their end, it
+// counts at most [endReserve].
 func (g guide) around(v catalog.View) int {
 	skills := v.ListedFor(g.agent)
 	top, _ := g.head(v, skills)
@@ -109,7 +110,7 @@ func (g guide) around(v catalog.View) int {
 	return g.Unit.Length(text) + min(g.Unit.Length(end), endReserve) + notesReserve
 }
 
-// defaultNames has the names of the default set's tools.
+// defaultNames contains the names of the default set's tools.
 var defaultNames = []*Tool{{Name: "skill"}, {Name: "read_file_in_skill"}, {Name: findName}}
 
 // guide writes the instructions for one client and one set of tools.
@@ -121,7 +122,7 @@ type guide struct {
 }
 
 // loader returns the tool that loads skills. Of several, it returns the one that loads the most
-// skills, and the first of equals.
+// skills; of equal ones, the first.
 func loader(v catalog.View, tools []*Tool) *Tool {
 	var best *Tool
 	most := -1
@@ -140,8 +141,9 @@ func loader(v catalog.View, tools []*Tool) *Tool {
 	return best
 }
 
-// skills returns the skills that the loading tool accepts, under the names that it accepts, the
-// project's first. The default set leaves out the skills that the client shows itself.
+// skills returns the skills that the loading tool accepts, under the names that it accepts. The
+// project's skills come first. In the default set, the skills that the client shows itself are left
+// out.
 func (g guide) skills(v catalog.View) []*catalog.Entry {
 	if g.load.lay != nil {
 		return listing.ByOwner(v.ListedFor(g.agent))
@@ -179,7 +181,7 @@ func (g guide) pending() string {
 	return s + "load the one that fits with " + g.call() + "."
 }
 
-// head returns the first line, and the names that are in it.
+// head returns the first line, and the names in it.
 func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, named []string) {
 	late := v.Incomplete() != nil || slices.ContainsFunc(v.Roots, catalog.RootStatus.Late)
 	switch {
@@ -191,7 +193,7 @@ func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, named
 		if len(v.Listed) > 0 || slices.ContainsFunc(v.Entries, unlisted) {
 			which := "it leaves to the application"
 			if slices.ContainsFunc(v.Entries, func(e *catalog.Entry) bool { return unlisted(e) && !e.Root.IsShownBy(g.Title) }) {
-				which = "it is configured to leave out" // by --exclude, for the user's own reasons
+				which = "it is configured to leave out" // by --exclude; the user's reasons are unknown
 			}
 			text = "This server lists no skills (instructions for particular tasks). Those in folders that " + which + " load by name with " + g.call() + "."
 		}
@@ -210,7 +212,7 @@ func (g guide) head(v catalog.View, skills []*catalog.Entry) (text string, named
 	}
 	search := g.search
 	if search != "" {
-		search = "`" + search + "`" // there is no room for more than the bare name
+		search = "`" + search + "`" // only the bare name fits
 	}
 	room, summary := headLength-display.Length(text)-display.Length(load), ""
 	switch {
@@ -261,10 +263,11 @@ func (g guide) searchName() string {
 }
 
 // list returns the list of skills. used is the length of the other text. If the tool's description
-// already describes all skills, the list has only the names, or is empty if the head has them all.
+// already describes all skills, the list contains only names. It is empty if the head contains all
+// of these.
 //
-// The model should see as many names as possible. So names that the tool's description leaves
-// out come first, and if there is no room for all, names of the head are not repeated.
+// The model should see as many names as possible. So names that the tool's description leaves out
+// come first. If not all names fit, names of the head are not repeated.
 func (g guide) list(v catalog.View, c profile.Client, skills []*catalog.Entry, named []string, used int) string {
 	if len(skills) == 0 {
 		return ""
@@ -279,7 +282,7 @@ func (g guide) list(v catalog.View, c profile.Client, skills []*catalog.Entry, n
 		text, _ = listing.Of(skills).Names(g.room(most, used, others), note, g.searchName())
 		return others + text
 	}
-	var there listing.Arrangement // in the tool's description
+	var there listing.Arrangement // the arrangement in the tool's description
 	isThere := g.ShowsList && g.load.arranged != nil
 	if isThere {
 		there = g.load.arranged(v, c)
@@ -298,7 +301,7 @@ func (g guide) list(v catalog.View, c profile.Client, skills []*catalog.Entry, n
 			return byName(g.Instructions, "")
 		}
 		text = byName(min(g.Instructions, listedElsewhere), "")
-		if at := strings.LastIndex(text, ", not shown to fit; "); at > strings.LastIndexByte(text, '\n') { // the names are shown, but in the description
+		if at := strings.LastIndex(text, ", not shown to fit; "); at > strings.LastIndexByte(text, '\n') { // the names are not missing; the description shows them
 			text = text[:at] + ", named in the description of " + g.ToolName(g.load.Name) + ")"
 		}
 		return text
@@ -320,8 +323,8 @@ func (g guide) room(most, used int, title string) int {
 	return max(most-used-len(title), listing.MinBudget)
 }
 
-// omittedFirst moves the skills that the other list omits to the front. listed are the skills of
-// that list, and a is its arrangement.
+// omittedFirst moves the skills that the other list omits to the front. listed contains the skills
+// of that list, and a is its arrangement.
 func omittedFirst(listed []*catalog.Entry, a listing.Arrangement, skills []*catalog.Entry) []*catalog.Entry {
 	kept := map[*catalog.Entry]bool{}
 	for i, e := range listed {
@@ -347,7 +350,7 @@ func (g guide) notLoaded(v catalog.View, tools []*Tool) (out []string) {
 		out = append(out, display.Cut(p.line(), noteLength))
 	}
 	skipped := skippedOfLists(v)
-	if len(skipped) == 0 || g.load.Contract == "000" { // the tool loads skipped skills all the same
+	if len(skipped) == 0 || g.load.Contract == "000" { // the tool also loads skipped skills
 		return out
 	}
 	var some []string

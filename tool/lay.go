@@ -14,23 +14,23 @@ import (
 // description of the tool skill, and the instructions.
 
 const (
-	// endReserve is the length of the instructions that is reserved at most for the note on missing
+	// endReserve is the maximum length that is reserved in the instructions for the note on missing
 	// skills. notesReserve is always reserved for other notes.
 	endReserve, notesReserve = 500, 60
 	// repeatedInstructions bounds the instructions for a client that repeats them with each tool.
 	repeatedInstructions = 1000
 )
 
-// laid is the list of skills after it was laid out for a client.
+// laid is the list of skills as it was laid out for a client.
 type laid struct {
-	description, instructions string       // the list's part in each place; instructions is mostly empty
-	budget                    int          // of both parts
+	description, instructions string       // the list's part in each place; instructions is usually empty
+	budget                    int          // the budget of both parts
 	told                      profile.Told // the skills of the part in the instructions
-	listing.Arrangement                    // of the skills that were laid out
+	listing.Arrangement                    // the arrangement of the skills that were laid out
 }
 
-// layKey is the key under which a snapshot caches a list. It has everything that the list depends
-// on.
+// layKey is the key under which a snapshot caches a list. It contains everything on which the list
+// depends.
 type layKey struct {
 	agent                     string // the client, whose own skills are left out
 	unit                      profile.Unit
@@ -41,9 +41,9 @@ type layKey struct {
 
 // layOut lays out the list of skills for a client. other is the length of the other text in the
 // description. If the client shows both places, skills without room in the description go into the
-// instructions, as far as the budget of all lists allows. Otherwise each place has its own list.
+// instructions, within the budget of all lists. Otherwise each place has a separate list.
 //
-// A session gets its instructions only once. If they named other skills than they would name now,
+// A session gets its instructions only once. If the instructions would now name different skills,
 // the description names all skills that they did not name, as far as it has room.
 func layOut(v catalog.View, c profile.Client, other int) laid {
 	p := c.Profile()
@@ -123,7 +123,7 @@ func toldBy(skills []*catalog.Entry, a listing.Arrangement) (names string, left 
 }
 
 // Told returns the part of the list of skills that is in the [Instructions] and not in the
-// description of the tool. It is zero if the client or the tools do not spread one list over both
+// description of the tool. It is zero unless the client and the tools have one list for both
 // places.
 func Told(v catalog.View, tools []*Tool, c profile.Client) profile.Told {
 	load := loader(v, tools)
@@ -136,14 +136,14 @@ func Told(v catalog.View, tools []*Tool, c profile.Client) profile.Told {
 	return load.lay(v, c).told
 }
 
-// isShared reports whether a client is known to show the description and the instructions.
+// isShared reports whether a client is known to show both the description and the instructions.
 func isShared(p profile.Profile) bool {
 	return p.ShowsList && !p.HidesInstructions && !p.RepeatsInstructions
 }
 
-// ownList returns the list of skills for the instructions of a client that may show only the
-// instructions, in at most room units. named are the names in the text before the list; the list
-// leaves them out if not all names fit.
+// ownList returns a list of skills in at most room units, for the instructions of a client that may
+// not show the description. named are the names in the text before the list. If not all names fit,
+// the list leaves these out.
 func ownList(v catalog.View, all []*catalog.Entry, p profile.Profile, room int, named []string) string {
 	place := listing.Place{Budget: room, Whole: listing.Markdown, Row: listing.Markdown, Search: p.ToolName(findName)}
 	title, skills, order := theSkills, all, listing.Order(v, all, false)

@@ -10,10 +10,10 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// Limit returns the tools with descriptions of at most n characters, for any skills and any client;
-// 0 sets no limit. A character outside Unicode's first plane counts twice, as in JavaScript, so
-// that no endpoint gets a higher count. Lists of skills are shortened to fit, and tell so; the
-// fixed words of a contract are not. The error names a tool whose fixed words are too long.
+// Limit returns the tools with descriptions of at most n characters, for any skills and any client.
+// 0 sets no limit. A character outside Unicode's first plane counts twice, as in JavaScript, so no
+// endpoint gets a higher count. Lists of skills are shortened, and tell so. The fixed words of a
+// contract are never shortened. The error names a tool whose fixed words are too long.
 func Limit(tools []*Tool, n int) ([]*Tool, error) {
 	switch {
 	case n == 0:

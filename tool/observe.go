@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Call answers a call with the JSON object args. A failure that the model can fix is a
-// Result; the error is the context's. [Host.Begin] and [Host.Observe] see the call.
+// Call answers a call with the JSON object args. A failure that the model can fix is a Result. The
+// error is the context's. Call informs [Host.Begin] and [Host.Observe].
 func (t *Tool) Call(ctx context.Context, h *Host, args json.RawMessage) (Result, error) {
 	if h.Begin == nil && h.Observe == nil {
 		return t.answer(ctx, h, args)
@@ -23,7 +23,7 @@ func (t *Tool) Call(ctx context.Context, h *Host, args json.RawMessage) (Result,
 	return h.Watch(e, func() (Result, error) { return t.answer(ctx, h, args) })
 }
 
-// Watch answers a call by calling answer between [Host.Begin] and [Host.Observe].
+// Watch answers a call with answer. It calls [Host.Begin] before and [Host.Observe] after it.
 func (h *Host) Watch(e Event, answer func() (Result, error)) (Result, error) {
 	if h.Begin != nil {
 		h.Begin(e)
@@ -40,7 +40,7 @@ func (t *Tool) Parameters() []string { return keysOf(t.Schema, "properties") }
 
 // accepted lists the names of all arguments that a call may have, aliases last.
 func (t *Tool) accepted() []string {
-	names := append([]string{}, t.Parameters()...) // not nil, which means that no such tool exists
+	names := append([]string{}, t.Parameters()...) // not nil, because nil means that no such tool exists
 	for _, name := range slices.Concat(t.keys, t.aliases) {
 		if !slices.Contains(names, name) {
 			names = append(names, name)
@@ -49,8 +49,8 @@ func (t *Tool) accepted() []string {
 	return names
 }
 
-// Asked returns the name or URI of the skill, and the path of the file in it, that the arguments of
-// a call give. Each is "" if the tool takes no such argument, and both are "" if the arguments are
+// Asked returns the name or URI of the skill, and the path of the file in it, from the arguments of
+// a call. A result is "" if the tool has no such argument. Both are "" if the arguments are
 // malformed.
 func (t *Tool) Asked(args json.RawMessage) (skill, file string) {
 	if len(t.skillKeys) == 0 {
@@ -94,13 +94,14 @@ func keysOf(object json.RawMessage, key string) []string {
 	return names
 }
 
-// Event is one call and its result, shown to the operator. Package mcpserver records calls as events, which packages usage and metrics count.
+// Event is one call and its result, for the operator. Package mcpserver records calls as events,
+// which packages usage and metrics count.
 type Event struct {
 	Tool       string
-	Parameters []string        // names of the arguments that the tool accepts, in the schema's order; nil if no tool was called, and then no argument is shown
-	Arguments  json.RawMessage // as given
+	Parameters []string        // names of the arguments that the tool accepts, in the schema's order; nil if no tool was called, which hides all arguments
+	Arguments  json.RawMessage // as the client sent them
 	Result     Result
-	Err        error // the context's error, if there is no result
+	Err        error // the context's error if there is no result
 }
 
 // shownLength is the number of characters of a result, and of the arguments, in an event's
@@ -113,12 +114,13 @@ const shownLength = 2000
 //	[Tool Result] <contents>
 func (e Event) String() string { return e.CallText() + "\n" + e.ResultText() }
 
-// CallText returns the first line of [Event.String], which is known when the call begins.
+// CallText returns the first line of [Event.String]. It needs no result, so it is known when the
+// call begins.
 func (e Event) CallText() string {
 	return "[Tool Call] " + display.Echo(e.Tool) + "(" + e.arguments() + ")"
 }
 
-// ResultText returns the rest of [Event.String] after its first line.
+// ResultText returns [Event.String] without the first line.
 func (e Event) ResultText() string {
 	result := e.Result.Text
 	if e.Err != nil {
@@ -130,10 +132,10 @@ func (e Event) ResultText() string {
 // notShown replaces an omitted value.
 const notShown = "…"
 
-// arguments returns the call's arguments in schema order, then the others by name. The value of an
-// unknown argument is omitted, since it may be anything. So are the values of a call to an unknown
-// tool, and a URI outside a JSON object. Of a URI, only the part that an answer would repeat is
-// shown (contract 004's secret boundary).
+// arguments returns the call's arguments in schema order, then the others by name. It omits the
+// value of an unknown argument, which may be anything. It also omits the values of a call to an
+// unknown tool, and a URI outside a JSON object. Of any other URI, it shows the part that an answer
+// would repeat (contract 004's secret boundary).
 func (e Event) arguments() string {
 	var given map[string]json.RawMessage
 	err := json.Unmarshal(e.Arguments, &given)

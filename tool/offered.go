@@ -9,16 +9,15 @@ import (
 	"github.com/knack-dev/knack/tool/wave"
 )
 
-// Offered returns the skills that a model can load from this view with these tools, each
-// once. Contract 003 loads fewer than contract 002 lists, 000 loads folders that no other
-// contract accepts as a skill, and 004 loads shadowed skills. The slice must not be
-// changed.
+// Offered returns the skills that a model can load from this view with these tools, each once.
+// Contract 003 loads fewer skills than contract 002 lists. Contract 000 loads folders that no other
+// contract accepts as a skill, and 004 loads shadowed skills. The slice must not be changed.
 func Offered(v catalog.View, tools []*Tool) []*catalog.Entry {
 	var lists [][]*catalog.Entry
 	done := map[string]bool{}
 	for _, t := range tools {
 		if done[t.Contract] {
-			continue // of a contract's two tools, one lists skills and the other loads them
+			continue // of a contract's two tools, only one loads skills
 		}
 		done[t.Contract] = true
 		switch t.Contract {
@@ -33,7 +32,7 @@ func Offered(v catalog.View, tools []*Tool) []*catalog.Entry {
 		}
 	}
 	if len(lists) == 1 {
-		return lists[0] // the usual case, since most servers have one set
+		return lists[0] // nearly always, since most servers have one set
 	}
 	var all []*catalog.Entry
 	seen := map[*catalog.Entry]bool{}
@@ -46,7 +45,7 @@ func Offered(v catalog.View, tools []*Tool) []*catalog.Entry {
 	return all
 }
 
-// documentedSkills returns the skills whose documentation contract 000 reads.
+// documentedSkills returns the skills whose documentation contract 000 can read.
 func documentedSkills(v catalog.View) (all []*catalog.Entry) {
 	for _, folder := range documentedFolders(v) {
 		if e := v.InFolder(folder); isDocument(e) {
@@ -56,9 +55,9 @@ func documentedSkills(v catalog.View) (all []*catalog.Entry) {
 	return all
 }
 
-// isDocument reports whether get_skill of contract 000 can read the skill's file: the
-// scan has read it, and it is UTF-8. A SKILL.MD beside it is another file, which no scan
-// reads.
+// isDocument reports whether get_skill of contract 000 can read the skill's file. It can if the
+// scan has read the file, and the file is UTF-8. A SKILL.MD beside it is a different file, which no
+// scan reads.
 func isDocument(e *catalog.Entry) bool {
 	if slices.Contains(e.Others(), docNames[0]) {
 		return true

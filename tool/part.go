@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// minPart is the smallest size of a part, however long the names in the note below it are.
+// minPart is the smallest size of a part, even if long names make the note below it long.
 const minPart = 1024
 
 // bounds limits the part of a text in one answer.
@@ -20,7 +20,7 @@ type bounds struct {
 	lines int // 0 for any number
 }
 
-// boundsBelow returns the bounds of a text that a client shows below a head in an answer.
+// boundsBelow returns the bounds of a text that follows head in an answer, for a client.
 func boundsBelow(client profile.Profile, head string) bounds {
 	b := bounds{size: client.Result - client.ResultUnit.Length(head), unit: client.ResultUnit}
 	if client.Lines > 0 {
@@ -29,7 +29,7 @@ func boundsBelow(client profile.Profile, head string) bounds {
 	return b
 }
 
-// above returns the bounds of a part that has a note and further lines below it.
+// above returns the bounds of a part that is followed by a note and further lines.
 func (b bounds) above(note string, further int) bounds {
 	b.size = max(b.size-b.unit.Length("\n"+note), minPart)
 	if b.lines > 0 {
@@ -59,15 +59,15 @@ type part struct {
 	lines       int // of the whole text
 	first, last int // lines, from 1
 	from, to    int // characters of the first line, from 1, if the part is within one line
-	of          int // the length of that line in characters
+	of          int // the length of the line from and to refer to, in characters
 	next        span
 	whole       bool // nothing is left out
 	cut         bool // the text continues after the part
 }
 
 // partOf returns the requested part of a text. Without a span it returns the whole text if that is
-// within the bounds whole, and otherwise a part within the bounds some. A part ends at a line end;
-// only a line too long for one answer is split. The error explains a wrong span.
+// within the bounds whole, or else a part within the bounds some. A part ends at a line end. Only a
+// line that is too long for one answer is split. The error explains a wrong span.
 func partOf(text string, s span, whole, some bounds) (part, error) {
 	p := part{lines: strings.Count(text, "\n"), first: max(s.offset, 1)}
 	if text != "" && !strings.HasSuffix(text, "\n") {
@@ -125,7 +125,7 @@ func lineStart(text string, n int) int {
 	return at
 }
 
-// longestNote returns a note of the greatest possible length.
+// longestNote returns a note of the maximum length.
 func longestNote(client profile.Profile, name, file string) string {
 	const n = math.MaxInt32
 	return part{lines: n, first: n, last: n, from: n, to: n, of: n, cut: true, next: span{n, n, n}}.note(client, name, file, n)

@@ -10,7 +10,7 @@ import (
 )
 
 // Prompt returns the list of skills as text for a system prompt, with sentences on how to use the
-// tools. It is for agents whose tool descriptions have no list or a short one. The list stays
+// tools. It is for agents whose tool descriptions contain no list or a short one. The list stays
 // within [listing.Budget].
 func Prompt(v catalog.View, tools []*Tool) string {
 	var b strings.Builder
@@ -25,8 +25,8 @@ func Prompt(v catalog.View, tools []*Tool) string {
 	return b.String()
 }
 
-// promptList returns the list of the prompt. For the tool skill, the list is laid out like the list
-// for a client, so that it uses its whole budget.
+// promptList returns the list of the prompt. For the tool skill, it is laid out like the list for a
+// client, and uses its whole budget.
 func promptList(v catalog.View, tools []*Tool) string {
 	skills, search := loadable(v, tools), searchTool(tools)
 	if load := loader(v, tools); load == nil || load.lay == nil || listing.IncompleteNote(v, search) != "" {

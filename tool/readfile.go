@@ -101,10 +101,10 @@ func validFolderName(name string) bool {
 // fileReader reads files by the rules of one set of tools.
 type fileReader struct {
 	find func(v catalog.View, name string) *catalog.Entry
-	// relative converts a path in another form to a path below the skill's folder; may be nil.
+	// relative, if not nil, converts a path in another form to a path below the skill's folder.
 	relative func(ctx context.Context, h *Host, v catalog.View, e *catalog.Entry, path string) string
-	// served is set if a skill whose SKILL.md is denied is not served, so that its other files
-	// cannot be read either.
+	// served is set if the files of a skill cannot be read while its SKILL.md is denied, because
+	// such a skill is not served.
 	served bool
 }
 
@@ -126,7 +126,7 @@ var (
 // read makes the contract's checks in their order, and reads the current file. The error is the
 // context's.
 func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, path string) (fileRead, error) {
-	r := fileRead{fileResult: fileResult{SkillName: display.Echo(name), FilePath: display.Echo(path)}} // both are echoed until they are known to be valid
+	r := fileRead{fileResult: fileResult{SkillName: display.Echo(name), FilePath: display.Echo(path)}} // the echoes are used until both are known to be valid
 	fail := func(format string, args ...any) (fileRead, error) {
 		r.Error = fmt.Sprintf(format, args...)
 		return r, nil
@@ -168,7 +168,7 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 		err = fs.ErrNotExist // no surface serves dot-entries
 	}
 	if err == nil && !v.Innermost(e, file).ModelInvocable {
-		err = fs.ErrNotExist // it belongs to a nested skill that is not for models
+		err = fs.ErrNotExist // the file belongs to a nested skill that is not for models
 	}
 	var data []byte
 	if err == nil {
@@ -210,8 +210,8 @@ func (f fileReader) read(ctx context.Context, h *Host, v catalog.View, name, pat
 	return r, nil
 }
 
-// fileCopies is the memory that an answer with a file needs, as a multiple of the file's size: for
-// the text, which escapes may lengthen, and for the object.
+// fileCopies is the memory that an answer with a file needs, as a multiple of the file's size. The
+// answer contains the text, which escapes may lengthen, and the object.
 const fileCopies = 4
 
 // deniedFolder finds a folder with this name that cannot be read for lack of permission.
@@ -234,15 +234,15 @@ func vanished(ctx context.Context, v catalog.View, e *catalog.Entry) bool {
 	return gone
 }
 
-// directoryEntries is the number of entries named in the error for a directory, so that the model's
-// next call succeeds.
+// directoryEntries is the number of entries that the error for a directory names. With them, the
+// model's next call can succeed.
 const directoryEntries = 20
 
 func readReason(ctx context.Context, v catalog.View, e *catalog.Entry, file string, err error) string {
 	if !errors.Is(err, skill.ErrNotRegular) {
 		return skill.Reason(err)
 	}
-	if limit.Reserve(ctx, skill.FolderMemory) != nil { // once, though the folder may be read again
+	if limit.Reserve(ctx, skill.FolderMemory) != nil { // once, although the folder may be read again
 		return skill.Reason(err)
 	}
 	names, ok := folderNames(ctx, v, e, file, directoryEntries)
@@ -255,22 +255,23 @@ func readReason(ctx context.Context, v catalog.View, e *catalog.Entry, file stri
 	return "it is a directory; it holds: " + strings.Join(names, ", ")
 }
 
-// folderNames returns the names in a folder of the skill that a path can name, up to most names and
-// then an ellipsis. Folders end in a slash. ok is false if the folder cannot be listed.
+// folderNames returns the names in a folder of the skill, up to most names and then an ellipsis. It
+// leaves out names that no path can contain. Folders end in a slash. ok is false if the folder
+// cannot be listed.
 func folderNames(ctx context.Context, v catalog.View, e *catalog.Entry, folder string, most int) (names []string, ok bool) {
 	entries, err := catalog.Await(ctx, v, e, func() []fs.DirEntry {
 		entries, err := fs.ReadDir(e.FS, folder)
 		if err != nil {
 			return nil
 		}
-		return append([]fs.DirEntry{}, entries...) // not nil, since the folder can be read
+		return append([]fs.DirEntry{}, entries...) // not nil, which would mean that the folder cannot be read
 	})
 	if err != nil || entries == nil {
 		return nil, false
 	}
 	for _, d := range entries {
 		if strings.HasPrefix(d.Name(), ".") || skill.CleanPath(d.Name()) != nil {
-			continue // no path can name it
+			continue // no path can contain this name
 		}
 		if len(names) == most {
 			return append(names, display.Ellipsis), true

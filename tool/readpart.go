@@ -37,7 +37,7 @@ The path is relative to the skill's folder. A file comes whole, unless it is lon
 // 145,005 real skills has 63,557 entries; a typical one has a few.
 const listedFiles = 10_000
 
-// defaultFiles finds the skill by the name that the listing shows, then by its folder.
+// defaultFiles finds the skill by the name in the listing, then by its folder.
 var defaultFiles = fileReader{
 	find: func(v catalog.View, name string) *catalog.Entry {
 		if e := resolve(v, name, false); e != nil {
@@ -72,7 +72,7 @@ func defaultReadFile() *Tool {
 			if err != nil {
 				return Result{}, err
 			}
-			if !validFolderName(name) { // it may still be a listed name, or a URI
+			if !validFolderName(name) { // the name may still be a listed name, or a URI
 				if e := resolve(v, name, true); e != nil {
 					name = fileRead{view: v, entry: e}.name()
 				}
@@ -89,12 +89,12 @@ func defaultReadFile() *Tool {
 	}
 }
 
-// namingSkill and namingFile return the argument keys for a skill and for a file. The first is the
-// key of the schema; models use the others too.
+// namingSkill and namingFile return the argument keys for a skill and for a file. The first key is
+// the one of the schema. Models use the others too.
 func namingSkill() []string { return []string{"skill_name", "name", "skill"} }
 func namingFile() []string  { return []string{"file_path", "path", "file"} }
 
-// fileArguments reads the arguments, also under the other keys that models use.
+// fileArguments reads the arguments. It also accepts the other keys that models use.
 func fileArguments(args arguments) (name, path string, s span, err error) {
 	name, err = args.first(namingSkill())
 	path, bad := args.first(namingFile())
@@ -103,7 +103,7 @@ func fileArguments(args arguments) (name, path string, s span, err error) {
 		err = errors.New("'skill_name' is missing; give the name of a skill")
 	}
 	number := func(key string) int {
-		n, bad := args.lenientNumber(key, 0, math.MaxInt32, 0) // some models write 0 for none
+		n, bad := args.lenientNumber(key, 0, math.MaxInt32, 0) // some models write 0 if they mean no value
 		if bad != nil {
 			bad = fmt.Errorf("'%s' must be a whole number from 1 to %d", key, math.MaxInt32)
 		}
@@ -114,8 +114,8 @@ func fileArguments(args arguments) (name, path string, s span, err error) {
 	return name, cmp.Or(path, "."), s, err
 }
 
-// relativeToSkill converts a path below the skill's base directory, which the tool skill prints,
-// to the path below the skill's folder.
+// relativeToSkill converts a path below the skill's base directory to the path below the skill's
+// folder. The tool skill prints the base directory.
 func relativeToSkill(ctx context.Context, h *Host, v catalog.View, e *catalog.Entry, path string) string {
 	if isSkillURI(path) {
 		if uri, err := skill.ParseURI(strings.TrimSpace(path)); err == nil {

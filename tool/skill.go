@@ -51,8 +51,9 @@ Important:
 `
 	skillTail = "\n</available_skills>"
 
-	// defaultHead begins with the text that must survive in clients that cut descriptions. Its
-	// first line is a summary in the 157 characters that Qwen Code shows of a deferred tool.
+	// defaultHead begins with the text that clients must show even if they cut the description. Its
+	// first line is a summary of at most 157 characters, which is what Qwen Code shows of a
+	// deferred tool.
 	defaultHead = `Load a skill: instructions for one kind of task, written by the user or their team. Load the one that fits before you begin; find_skills searches them.
 
 Give the name of a skill below, or the skill:// URI of its SKILL.md, and follow what it says. The list may be shortened: every name that find_skills returns can be loaded here. A file that a skill mentions is read with read_file_in_skill.
@@ -74,8 +75,8 @@ func universalSkill() *Tool {
 	return t
 }
 
-// defaultSkill returns the tool for current clients. Its description is worded for them, it accepts
-// a skill:// URI as a name, and an answer is at most as long as the client shows.
+// defaultSkill returns the tool for current clients. Its description is worded for them. It accepts
+// a skill:// URI as a name. Its answers are at most as long as the client shows.
 func defaultSkill() *Tool {
 	t := newSkill(defaultHead, true)
 	t.Meta = map[string]any{alwaysLoadKey: true, resultSizeKey: profile.MaxResult}
@@ -87,7 +88,7 @@ func defaultSkill() *Tool {
 	return t
 }
 
-// newSkill returns the tool without its list of skills, which follows head in the description.
+// newSkill returns the tool without its list of skills, which will follow head in the description.
 func newSkill(head string, isDefault bool) *Tool {
 	return &Tool{
 		Contract: "002", Name: "skill", Title: "Load Skill", Schema: skillSchema, around: display.Length(head) + display.Length(skillTail),
@@ -105,7 +106,7 @@ func newSkill(head string, isDefault bool) *Tool {
 	}
 }
 
-// skillArgument returns the value of the argument name, or of command, as newer clients call it.
+// skillArgument returns the value of the argument name, or of command, its name in newer clients.
 func skillArgument(args arguments) (string, error) {
 	name, hasName, err := args.name("name")
 	if err != nil {
@@ -128,7 +129,7 @@ func skillArgument(args arguments) (string, error) {
 // loadSkill answers with the skill's current file. If the name in the file has changed, it
 // resolves the name again. isDefault is set for the default set.
 func loadSkill(ctx context.Context, h *Host, name string, isDefault bool) (Result, error) {
-	client := profile.FromContext(ctx).Profile() // used by the default set only
+	client := profile.FromContext(ctx).Profile() // only the default set uses it
 	for range 4 {
 		v, err := h.Catalog.View(ctx)
 		if err != nil {
@@ -174,14 +175,14 @@ func loadSkill(ctx context.Context, h *Host, name string, isDefault bool) (Resul
 	return failure("Skill '%s' cannot be read: %s", display.Echo(name), skill.ErrUnstable), nil
 }
 
-// beginning returns the part of a SKILL.md that the client shows below the head, with the call that
-// continues it.
+// beginning returns the part of a SKILL.md that the client shows below the head, and the call that
+// reads the rest.
 func beginning(ctx context.Context, h *Host, client profile.Profile, e *catalog.Entry, text, head string) string {
 	shown := boundsBelow(client, head)
 	if shown.contain(text, strings.Count(text, "\n")+1) {
 		return text
 	}
-	v, err := h.Catalog.View(ctx) // the current view, since reading may have found another skill
+	v, err := h.Catalog.View(ctx) // the current view, because reading may have found a different skill
 	if err != nil {
 		return text
 	}
@@ -203,7 +204,7 @@ const continues = "[The skill goes on. Read the rest before you follow it.]\n"
 // skill may be one that is not for models.
 func Loads(v catalog.View, name string) *catalog.Entry { return resolve(v, name, true) }
 
-// resolve looks up a name. The name is only a key and never touches a disk.
+// resolve looks up a name. The name is only a key. It never reaches the disk.
 func resolve(v catalog.View, name string, uris bool) *catalog.Entry {
 	if e := v.Named(name); e != nil {
 		return e
@@ -224,8 +225,8 @@ func resolve(v catalog.View, name string, uris bool) *catalog.Entry {
 	return nil
 }
 
-// listedAs finds the skill that a list shows under this name after folding or escaping, so
-// that a name copied from a list loads.
+// listedAs finds the skill that a list shows under this name after folding or escaping. So a name
+// copied from a list loads.
 func listedAs(v catalog.View, name string) *catalog.Entry {
 	key := skill.KeyOf(name)
 	for _, e := range v.Listed {
@@ -255,9 +256,9 @@ const nearest = 10
 // distant.
 const mostEdits = 64
 
-// skillNotNamed returns the not-found answer of the default set. It has the hints for the name,
-// then the names closest in spelling, then names that share words, those with the most first. If no
-// name is near, it has the first names by relevance.
+// skillNotNamed returns the not-found answer of the default set. It contains the hints for the
+// name, then the names closest in spelling, then names that share words, those with the most shared
+// words first. If no name is near, it contains the first names by relevance.
 func skillNotNamed(v catalog.View, name string) string {
 	near := v.Near(name, nearest)
 	for _, e := range sharingWords(v, name) {
@@ -290,9 +291,9 @@ func skillNotNamed(v catalog.View, name string) string {
 	return strings.Join(append(lines, findName+" searches all skills by topic, and lists them without a query."), "\n")
 }
 
-// sharingWords returns the listed skills whose names share words with a name. The order is by the
-// number of common whole words, highest first; skills that share only parts of words are last.
-// Among equals, those with the fewest edits come first.
+// sharingWords returns the listed skills whose names share words with a name. Names with more whole
+// words in common come first, and names that share only parts of words come last. Among equals,
+// names with fewer edits come first.
 func sharingWords(v catalog.View, name string) []*catalog.Entry {
 	type sharer struct {
 		*catalog.Entry
@@ -334,8 +335,8 @@ func withLines(text string, lines []string) string {
 	return strings.Join(append([]string{text}, lines...), "\n")
 }
 
-// hints returns the lines below a not-found answer: reasons why the meant skill may be missing, and
-// the name that was probably meant.
+// hints returns the lines below a not-found answer: reasons why the skill may be missing, and the
+// name that was probably meant.
 func hints(v catalog.View, name string) []string {
 	var lines []string
 	skipped := skippedMeant(v, name)
@@ -359,9 +360,9 @@ func hints(v catalog.View, name string) []string {
 	return lines
 }
 
-// suggestion returns a line with the skill that was probably meant: the skill in a folder of that
-// name, else the one with the closest name. It ignores the text before a colon, such as a root's
-// label or a plugin's name.
+// suggestion returns a line with the skill that was probably meant. That is the skill in a folder
+// of that name or, without one, the skill with the closest name. It ignores the text before a
+// colon, such as a root's label or a plugin's name.
 func suggestion(v catalog.View, name string) string {
 	if _, rest, ok := strings.Cut(name, ":"); ok && strings.TrimSpace(rest) != "" && !strings.HasPrefix(rest, "//") {
 		name = rest
@@ -393,8 +394,8 @@ func skippedMeant(v catalog.View, name string) *catalog.Entry {
 	return nil
 }
 
-// skippedLine returns "'deploy' exists but was skipped: <file>:3:14: <why> (<fix>)". A held-back
-// skill is named as the caller typed it, since models must not read its own name.
+// skippedLine returns "'deploy' exists but was skipped: <file>:3:14: <why> (<fix>)". It names a
+// held-back skill as the caller typed it, because models must not read the skill's own name.
 func skippedLine(e *catalog.Entry, asked string) string {
 	if e.HeldBack() {
 		return fmt.Sprintf("'%s' exists but was %s", display.Echo(asked), skill.Held)
@@ -402,8 +403,8 @@ func skippedLine(e *catalog.Entry, asked string) string {
 	return fmt.Sprintf("'%s' exists but was skipped: %s", nameOrFolder(e), Reason(e))
 }
 
-// ClientReason is [Reason] for models and clients. It gives no details of a held-back skill, since
-// a finding quotes text that models must not read.
+// ClientReason is [Reason] for models and clients. It gives no details of a held-back skill,
+// because a finding quotes text that models must not read.
 func ClientReason(e *catalog.Entry) string {
 	if e.HeldBack() {
 		return skill.Held

@@ -1,9 +1,9 @@
-// Package tool implements the model-facing contracts, independent of a protocol: the name,
-// the arguments and the exact answers of each tool.
+// Package tool implements the contracts with a model, independent of a protocol: the name, the
+// arguments and the exact answers of each tool.
 //
-// Contracts are served in sets, since two of them share a name and two differ
-// only in case. A set is parsed once with [ParseSets]; each [Tool] then describes
-// itself for a view of the catalogue and answers calls.
+// Contracts are served in sets, because two of them share a name and two differ only in case.
+// [ParseSets] parses the name of a set. Each [Tool] then describes itself for a view of the
+// catalogue, and answers calls.
 //
 // Each contract has its files: getskill.go (000), readfile.go and readpart.go (001), skill.go
 // (002), wave.go (003), uri.go (004) and find.go (find_skills). Package lookup finds the skills,
@@ -26,10 +26,10 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// Host has the state that the tools of one server share.
+// Host contains the state that the tools of one server share.
 type Host struct {
 	lookup.Finder // finds the skills of the catalogue
-	// Begin, if set, is called with every call before the answer; its event has no result yet.
+	// Begin, if set, is called with every call before the answer. Its event has no result yet.
 	// Observe, if set, is called with every call and its result after the answer. Both are called
 	// in the goroutine of the call, possibly concurrently.
 	Begin, Observe func(Event)
@@ -43,8 +43,8 @@ type Tool struct {
 	Contract    string // "002"
 	Name, Title string
 	Schema      json.RawMessage // of the arguments, as JSON Schema
-	// Brief is the description in a function definition, if the contract has a separate one; else
-	// empty.
+	// Brief is the description in a function definition. It is empty if the contract has no
+	// separate one.
 	Brief string
 	// Meta is the tool's _meta in tools/list, for the clients that read it; usually nil.
 	Meta map[string]any
@@ -53,26 +53,25 @@ type Tool struct {
 	// arranged returns the arrangement of the list of skills in the description; nil without a
 	// list.
 	arranged func(v catalog.View, c profile.Client) listing.Arrangement
-	// lay distributes the list over the description and the instructions. It is nil for a set whose
-	// contract words each separately.
+	// lay distributes the list over the description and the instructions. It is nil if the set's
+	// contract requires a separate list in each.
 	lay func(v catalog.View, c profile.Client) laid
 	// around is the length of the fixed words around the list.
 	around int
 	call   func(ctx context.Context, h *Host, args arguments) (Result, error)
-	// malformed answers a call whose arguments are not one JSON object, or have forbidden keys, in
-	// the contract's words; nil if the contract has none.
+	// malformed answers a call whose arguments are not one JSON object, or contain forbidden keys,
+	// in the contract's words. It is nil if the contract has no such words.
 	malformed func(ctx context.Context, h *Host, err error) (Result, error)
 	keys      []string // the allowed keys, in order; nil if unknown keys are ignored
 	aliases   []string // further allowed keys, which no message names
-	// skillKeys and fileKeys are the keys of the arguments that name a skill and a file of it. Of
-	// several, the first that is given counts. A tool without skillKeys takes no skill.
+	// skillKeys and fileKeys are the keys of the arguments that name a skill and a file in it. If a
+	// call has several, the first key counts. A tool without skillKeys has no argument for a skill.
 	skillKeys, fileKeys []string
 }
 
 // Keys of a tool's _meta that Claude Code reads (code.claude.com/docs/en/mcp; in the program
-// 2.1.197 and 2.1.330). alwaysLoadKey puts the tool into the prompt from the start. resultSizeKey
-// is the number of characters up to which a result is shown, and not replaced by the name of a
-// file.
+// 2.1.197 and 2.1.330). alwaysLoadKey puts the tool into the prompt from the start. Up to
+// resultSizeKey characters, a result is shown, and not replaced by the name of a file.
 const (
 	alwaysLoadKey = "anthropic/alwaysLoad"
 	resultSizeKey = "anthropic/maxResultSizeChars"
@@ -91,8 +90,8 @@ func (t *Tool) Define(v catalog.View, c profile.Client) Definition {
 	return Definition{Name: t.Name, Title: t.Title, Description: t.describe(v, c), Schema: t.Schema, Meta: t.Meta}
 }
 
-// MetaIncomplete is the key under _meta in an answer that lacks skills not read yet. Its value is a
-// sentence that says so.
+// MetaIncomplete is the key under _meta in an answer that lacks skills, because some were not read
+// yet. Its value is a sentence about them.
 const MetaIncomplete = "knack.dev/incomplete"
 
 // incompleteMeta returns the _meta of an answer from a view, nil if the view is complete.
@@ -103,23 +102,23 @@ func incompleteMeta(v catalog.View) map[string]any {
 	return nil
 }
 
-// Result is an answer. Text is for the model; Object is the same as a JSON object if the
+// Result is an answer. Text is for the model. Object contains the same as a JSON object, if the
 // contract defines one.
 type Result struct {
 	Text    string
 	Object  any
 	IsError bool
-	// Absent is set if no skill has the name. Contract 002 does not call that an error, so
-	// IsError is not set.
+	// Absent is set if no skill has the name. Contract 002 does not call that an error, so IsError
+	// need not be set.
 	Absent bool
-	// WritesIsError is set if the contract has isError in a success too.
+	// WritesIsError is set if the contract requires isError in a success too.
 	WritesIsError bool
-	// Meta has data beyond the contract's fields; usually nil.
+	// Meta contains data beyond the contract's fields. It is usually nil.
 	Meta map[string]any
 }
 
-// Object is an object of a [Result] that may be long. Its fields can be written one by one,
-// so that no copy of it is made. A value is a string, a bool or an int64.
+// Object is an object of a [Result] that may be long. Its fields can be written one by one, without
+// a copy of the object. A value is a string, a bool or an int64.
 type Object interface {
 	Fields() iter.Seq2[string, any]
 }
@@ -205,7 +204,7 @@ func joinSets(table []namedSet, list string) ([]*Tool, error) {
 	return tools, nil
 }
 
-// clashError names every tool that a set has in common with earlier sets.
+// clashError names every tool that a set and earlier sets have in common.
 func clashError(by map[string]string, name string, clash, with []*Tool) error {
 	names, contracts := make([]string, len(clash)), make([]string, len(clash))
 	for i, t := range clash {

@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/tool/internal/listing"
 )
 
-// Notes for a model about unread roots and skipped folders, which may contain a missing skill.
-// Roots are named by label, so that no path of the host appears.
+// Notes for a model about unread roots and skipped folders, which may contain a missing skill. They
+// name a root by its label, never by its path on the host.
 
 // unreadHints is the number of roots that one not-found answer names.
 const unreadHints = 3
@@ -31,8 +31,8 @@ func unread(v catalog.View) []problem {
 	return out
 }
 
-// skippedFolders returns a problem for each skipped folder, with the reason; if names are
-// given, only for folders with the given names.
+// skippedFolders returns a problem for each skipped folder, with the reason. If names are given, it
+// considers only folders with these names.
 func skippedFolders(v catalog.View, names []skill.Key) []problem {
 	var out []problem
 	for _, r := range v.Roots {

@@ -104,7 +104,7 @@ func getByURI() *Tool {
 			case lookup.IsUnsure(err):
 				return failure("Skill content is temporarily unavailable: %s.\nURI: %s", err, display.RedactURI(asked)), nil
 			case errors.Is(err, lookup.ErrUnknown):
-				if now, err := h.Catalog.View(ctx); err == nil { // the read may have found that the file is gone
+				if now, err := h.Catalog.View(ctx); err == nil { // the read may have shown that the file is gone
 					v = now
 				}
 				return failure("Unsupported skill URI: %s\nUse list_skills to discover supported URIs. Currently supported: %s", unsupportedEcho(v, asked), supported(v)), nil
@@ -127,7 +127,7 @@ func getByURI() *Tool {
 }
 
 // unsupportedEcho returns the part of an unknown URI that the answer repeats. If that part is the
-// URI of a skill, the text adds the fault in the rest.
+// URI of a skill, it adds the fault in the rest.
 func unsupportedEcho(v catalog.View, asked string) string {
 	echo := display.RedactURI(asked)
 	if plain, fault := skill.PlainURI(asked); fault != "" {
@@ -138,9 +138,9 @@ func unsupportedEcho(v catalog.View, asked string) string {
 	return echo
 }
 
-// byURI returns the canonical URI of a request: the URI itself or, if no skill has it and it is a
-// bare name, the URI of the skill with this name. It returns the zero URI for a text that is not a
-// URI.
+// byURI returns the canonical URI of a request. That is the URI itself or, if no skill has it and
+// it is a bare name, the URI of the skill with this name. For a text that is not a URI, it returns
+// the zero URI.
 func byURI(v catalog.View, asked string) skill.URI {
 	uri, err := skill.ParseURI(asked)
 	if err == nil {
@@ -164,9 +164,8 @@ func byURI(v catalog.View, asked string) skill.URI {
 	return uri
 }
 
-// bareName returns the name in skill://<name>/SKILL.md if that is one segment, decoded
-// once. The name may contain characters that no path has, such as a slash, and is only
-// looked up.
+// bareName returns NAME from skill://NAME/SKILL.md if it is one segment, decoded once. The name may
+// contain characters that no path has, such as a slash. It is only looked up, never opened.
 func bareName(asked string) (string, bool) {
 	segment, file, _ := strings.Cut(asked[len(skill.Scheme):], "/")
 	file, err := url.PathUnescape(file)
@@ -228,8 +227,8 @@ func listByURI() *Tool {
 	}
 }
 
-// uriList lists every skill that has a URI, since no other tool of this set leads to the
-// rest. It shortens descriptions to keep the budget.
+// uriList lists every skill that has a URI, because no other tool of this set names the skills that
+// a shorter list would leave out. It shortens descriptions to keep the budget.
 func uriList(v catalog.View) (string, skillList) {
 	all := addressable(v)
 	note := listing.IncompleteNote(v, "")

@@ -12,7 +12,7 @@ import (
 	"github.com/knack-dev/knack/tool/wave"
 )
 
-// Contract 003: Skill(skill_name). Package wave has the strict reader behind it.
+// Contract 003: Skill(skill_name). Package wave implements its strict reader.
 
 var waveSchema = json.RawMessage(`{"type":"object","properties":{"skill_name":{"type":"string","description":"Name of the skill to invoke from available skills"}},"required":["skill_name"],"additionalProperties":false}`)
 

@@ -30,8 +30,8 @@ const engagePath = "engage/" + skill.MainFile
 
 // Document reads the current SKILL.md with the given canonical URI. If the skill exists but cannot
 // be read now, it returns the text last served, or a message. If no skill has the URI
-// skill://engage/SKILL.md, it returns the text of [Finder.Engage]. The error is [ErrUnknown], or
-// the context's, or the reason why it is not certain whether the skill exists: [ErrBusy],
+// skill://engage/SKILL.md, it returns the text of [Finder.Engage]. The error is [ErrUnknown] or the
+// context's. If it is not certain whether the skill exists, the error is [ErrBusy],
 // [skill.ErrUnstable] or a [*catalog.Incomplete].
 func (f *Finder) Document(ctx context.Context, uri skill.URI) (Document, error) {
 	d, err := f.document(ctx, uri)
@@ -47,8 +47,8 @@ func (f *Finder) Document(ctx context.Context, uri skill.URI) (Document, error) 
 	return d, err
 }
 
-// Engaged returns the text of [Finder.Engage] if that is set and the URI is
-// skill://engage/SKILL.md.
+// Engaged returns the text of [Finder.Engage] for the URI skill://engage/SKILL.md. ok is false for
+// any other URI, and if Engage is not set.
 func (f *Finder) Engaged(uri skill.URI) (d Document, ok bool) {
 	if f.Engage == nil || uri.Path() != engagePath {
 		return Document{}, false
@@ -82,7 +82,7 @@ func (f *Finder) document(ctx context.Context, uri skill.URI) (Document, error) 
 			text := TextOf(data)
 			f.served.remember(uri.String(), servedText{label: e.Root.Label, path: e.Path, text: text})
 			return Document{Text: text, ModelInvocable: now.ModelInvocable}, nil
-		case err != nil && now.Available && !errors.Is(err, fs.ErrNotExist): // too many readers, or an unstable file
+		case err != nil && now.Available && !errors.Is(err, fs.ErrNotExist): // there are too many readers, or the file is unstable
 			return f.fallback(uri, e, err), nil
 		}
 		// The file is gone, renamed or blocked. The catalogue has been refreshed.
@@ -90,8 +90,8 @@ func (f *Finder) document(ctx context.Context, uri skill.URI) (Document, error) 
 	return Document{}, skill.ErrUnstable
 }
 
-// fallback returns the answer for a skill that cannot be read: the text last served, unless its
-// lock or the operator's policy keeps the skill from being served.
+// fallback returns the answer for a skill that cannot be read. That is the text last served. The
+// text is not served if the skill's lock or the operator's policy forbids it.
 func (f *Finder) fallback(uri skill.URI, was *catalog.Entry, why error) Document {
 	d := Document{Fallback: true, ModelInvocable: was.ModelInvocable}
 	if k, ok := f.served.recall(uri.String()); ok && skill.Refusal(why) == nil && k.label == was.Root.Label && k.path == was.Path {
@@ -102,8 +102,8 @@ func (f *Finder) fallback(uri skill.URI, was *catalog.Entry, why error) Document
 	return d
 }
 
-// faultAt returns the reason why the skill that is now in an entry's place cannot be served, as the
-// last scan found it. It returns nil if there is no such reason.
+// faultAt returns the reason that the skill now at an entry's place cannot be served, as the last
+// scan found it. It returns nil if there is no such reason.
 func faultAt(v catalog.View, was *catalog.Entry) error {
 	for _, e := range v.Entries {
 		if e.Root.Label == was.Root.Label && e.Path == was.Path {

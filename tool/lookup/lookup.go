@@ -1,6 +1,6 @@
 // Package lookup finds skills and documents by name, folder and URI. It looks in a catalogue's
-// snapshot and, if that lacks them, on the disk: no tool answers "not found" before a look at the
-// disk.
+// snapshot first. If they are not there, it looks on the disk, so no tool answers "not found" too
+// early.
 package lookup
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// ErrBusy is the error for a name that the snapshot lacks if a scan of the folders did not end
+// ErrBusy is the error for a name that is not in the snapshot, if a scan of the folders did not end
 // in time.
 var ErrBusy = errors.New("the machine is busy, and a scan of the folders of skills has not ended in time; try again in a moment")
 
@@ -35,9 +35,9 @@ type Finder struct {
 	// Remote is set if the model is on another machine, so that a folder is named by its
 	// URI.
 	Remote bool
-	// Engage, if set, returns the text of skill://engage/SKILL.md if no skill that models may read
-	// has this URI or name, since by contract 004 the URI always has a text. Engage is called at
-	// each such read.
+	// Engage, if set, returns a text for skill://engage/SKILL.md, which by contract 004 always has
+	// one. It is used, and called at each read, if no skill that models may read has this URI or
+	// name.
 	Engage func() string
 
 	served  served
@@ -48,22 +48,22 @@ type Finder struct {
 // bytes, and a search for skills goes down at most 12 folders.
 const maxName = 4 << 10
 
-// Bounded returns the name, path or URI of a client for a lookup. A text of more than 4 KiB is cut
-// to its beginning, which is still longer than the name of any skill. An answer echoes at most 256
-// bytes of it.
+// Bounded returns the name, path or URI of a client for a lookup. It cuts a text of more than 4
+// KiB. The beginning is still longer than the name of any skill, so nothing is found. An answer
+// echoes at most 256 bytes of it.
 func Bounded(name string) string {
 	if len(name) <= maxName {
 		return name
 	}
 	cut := display.CutBytes(name, maxName+1)
-	if strings.Contains(name[len(cut):], "@") { // so that an echo still omits the credentials before the @
+	if strings.Contains(name[len(cut):], "@") { // the @ must stay, so that an echo omits the credentials before it
 		cut += "@"
 	}
 	return cut
 }
 
 // BoundedJSON is [Bounded] for a JSON string that has not been decoded. It cuts a string that is
-// too long without reading the rest; the result still decodes to more than a name may have.
+// too long without reading the rest. The decoded result is still longer than any name.
 func BoundedJSON(text []byte) []byte {
 	const most = maxName + 1
 	if len(text) <= 6*most || text[0] != '"' { // JSON writes a byte of the text with at most six bytes
@@ -88,13 +88,13 @@ func BoundedJSON(text []byte) []byte {
 }
 
 // Named finds a skill by its name; see [catalog.Snapshot.Named]. If the view lacks the skill, Named
-// looks at the disk and returns a new view. If it finds no skill, unsure is the reason why the
+// looks at the disk and returns a new view. If it finds no skill, unsure is the reason that the
 // skill may exist nevertheless, or nil; see [IsUnsure].
 func (f *Finder) Named(ctx context.Context, v catalog.View, name string) (now catalog.View, e *catalog.Entry, unsure error) {
 	return f.NamedBy(ctx, v, name, func(v catalog.View) *catalog.Entry { return v.Named(name) })
 }
 
-// NamedBy is [Finder.Named] with another way to find the skill in a view.
+// NamedBy is like [Finder.Named], but finds the skill in a view with by.
 func (f *Finder) NamedBy(ctx context.Context, v catalog.View, name string, by func(catalog.View) *catalog.Entry) (now catalog.View, e *catalog.Entry, unsure error) {
 	if e := by(v); e != nil {
 		return v, e, nil
@@ -104,8 +104,8 @@ func (f *Finder) NamedBy(ctx context.Context, v catalog.View, name string, by fu
 	return v, by(v), unsure
 }
 
-// InFolder is [Finder.Named] for the exact name of a folder. The function by finds the folder's
-// skill in a view. InFolder also reports whether there is such a folder.
+// InFolder is like [Finder.Named], for the exact name of a folder. by finds the folder's skill in a
+// view. InFolder also reports whether there is such a folder.
 func (f *Finder) InFolder(ctx context.Context, v catalog.View, name string, by func(v catalog.View, folder string) *catalog.Entry) (now catalog.View, e *catalog.Entry, folder bool, unsure error) {
 	if e := by(v, name); e != nil || v.InFolder(name) != nil {
 		return v, e, true, nil
@@ -138,7 +138,7 @@ func (f *Finder) At(ctx context.Context, v catalog.View, uri skill.URI) (now cat
 }
 
 // Base returns the folder against which the skill's relative paths resolve, in the form that every
-// surface uses. A folder whose path would break the line is named by its URI.
+// surface uses. It returns the folder's URI if the path cannot be shown in one line.
 func (f *Finder) Base(ctx context.Context, e *catalog.Entry) string {
 	dir := e.Dir()
 	if placed, ok := e.FS.(skill.Placed); ok && dir == "" && !f.Remote {
@@ -155,6 +155,6 @@ func NotForModels(name string) string {
 	return fmt.Sprintf("Skill '%s' is not available for model invocation.", display.Echo(name))
 }
 
-// TextOf returns the bytes of a file as a string without copying them, since the texts of skills
-// are most of a call's allocations. Nothing else may use or change the bytes.
+// TextOf returns the bytes of a file as a string without a copy, because the texts of skills are
+// most of a call's allocations. Nothing else may use or change the bytes.
 func TextOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }

@@ -45,8 +45,8 @@ type refresh struct {
 	fruitless map[string]fruitless // by label and name of the folder
 }
 
-// fruitless is a folder that a refresh left unknown. It is not tried again until a given
-// time, unless its file changes.
+// fruitless is a folder that a refresh did not add to the snapshot. It is not tried again before a
+// given time, unless its file changes.
 type fruitless struct {
 	file  skill.Stamp
 	until time.Time
@@ -58,14 +58,14 @@ type run struct {
 	done  chan struct{}
 }
 
-// Fresh returns a view with the skills in the folders that have matching names at the time of the
-// call, and whether there are any such folders. If the view may lack some, unsure is the reason;
-// see [IsUnsure].
+// Fresh returns a view with the skills in the folders whose names match at the time of the call. It
+// also reports whether there are such folders. If the view may lack some of the skills, unsure is
+// the reason; see [IsUnsure].
 func (f *Finder) Fresh(ctx context.Context, v catalog.View, match func(string) bool) (now catalog.View, folder bool, unsure error) {
 	folders, all := foldersNow(ctx, v, match)
-	asked := time.Now() // after listing, since a refresh that began before may have missed the folders
+	asked := time.Now() // after listing, because an earlier refresh may have missed the folders
 	last, took := f.Catalog.Refreshed()
-	// The caller's view may be older than that refresh, which may have found a root late.
+	// The caller's view may be older than the last refresh, which may have found a root late.
 	if now, err := f.Catalog.View(ctx); err == nil {
 		v = now
 	}
@@ -90,7 +90,7 @@ func (f *Finder) Fresh(ctx context.Context, v catalog.View, match func(string) b
 			f.refresh.note(unknown, still, asked.Add(interval))
 		}
 	case deferred:
-		all = false // no refresh, since too many others were in vain
+		all = false // too many refreshes were in vain, so none is made
 	}
 	if lacks := v.Unsure(); lacks != nil {
 		unsure = lacks
@@ -98,27 +98,27 @@ func (f *Finder) Fresh(ctx context.Context, v catalog.View, match func(string) b
 		unsure = ErrBusy
 	}
 	if unsure != nil {
-		catalog.TraceOf(ctx).Failed(skill.ErrBusy) // the audit log tells it from "not found"
+		catalog.TraceOf(ctx).Failed(skill.ErrBusy) // the audit log then shows a different reason than "not found"
 	}
 	return v, len(folders) > 0, unsure
 }
 
-// foldersNow lists the folders that are on the disk now; all is false if a root did not answer.
+// foldersNow lists the folders that are on the disk now. all is false if a root did not answer.
 func foldersNow(ctx context.Context, v catalog.View, match func(string) bool) (found []catalog.FolderNow, all bool) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return v.FoldersNow(ctx, match)
 }
 
-// isUnknown reports whether a folder may have a skill that the snapshot lacks.
+// isUnknown reports whether a folder may contain a skill that the snapshot lacks.
 func isUnknown(v catalog.View, f catalog.FolderNow) bool {
 	return (f.Main || f.Err != nil) && !v.UpToDate(f)
 }
 
-// wait waits for a refresh of all roots that began after the moment asked, and reports whether it
+// wait waits for a refresh of all roots that began after the time asked, and reports whether it
 // finished. It may have left out roots that are late; see [catalog.Catalog.ScannedSince]. A refresh
-// without waiting callers continues, and the next caller joins it. No caller waits for a refresh
-// that hangs.
+// continues without waiting callers, and the next caller joins it. If a refresh hangs, wait returns
+// after [patience].
 func (f *Finder) wait(ctx context.Context, asked time.Time) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -151,7 +151,7 @@ func (r *refresh) join(c *catalog.Catalog) *run {
 	one := &run{begun: time.Now(), done: make(chan struct{})}
 	r.running = one
 	go func() {
-		_ = c.Refresh(context.Background()) // the error is the context's
+		_ = c.Refresh(context.Background()) // the only error is the context's, and this context never ends
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.running = nil
@@ -160,8 +160,8 @@ func (r *refresh) join(c *catalog.Catalog) *run {
 	return one
 }
 
-// isWorth reports whether a refresh may add the skill of a folder to the snapshot, and whether an
-// earlier one did not.
+// isWorth reports whether a refresh may add the skill of a folder to the snapshot. It also reports
+// whether an earlier refresh has failed to add it.
 func (r *refresh) isWorth(f catalog.FolderNow, asked time.Time) (worth, inVain bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -173,8 +173,8 @@ func (r *refresh) isWorth(f catalog.FolderNow, asked time.Time) (worth, inVain b
 	return len(r.fruitless) < maxFruitless, false
 }
 
-// note records the folders that are still unknown and unchanged since before the refresh. A
-// folder that changed meanwhile may be worth another one.
+// note records the folders that the refresh did not add and that have not changed meanwhile. A
+// folder that has changed may be worth another refresh.
 func (r *refresh) note(unknown, now []catalog.FolderNow, until time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,40 +11,42 @@ import (
 	"strings"
 )
 
-// Client identifies the client for which a definition, the instructions or an answer is made.
+// Client identifies the client for which the server makes a definition, the instructions or an
+// answer.
 type Client struct {
 	// Name and Version are from MCP's clientInfo, or empty.
 	Name, Version string
 	// Entry is the server's name in the client's settings, or empty if it is unknown.
 	Entry string
-	// Limit is the longest description in characters that is known to arrive whole. It is 0 if only
-	// the name is known, and [Unlimited] if every description arrives whole.
+	// Limit is the length of the longest description, in characters, that is known to arrive whole.
+	// It is 0 if only the name is known, and [Unlimited] if every description arrives whole.
 	Limit int
-	// Scripted is set if a script of the model calls the tools (the code mode of Codex), so
-	// that other limits apply.
+	// Scripted is set if a script of the model calls the tools (the code mode of Codex). Other
+	// limits then apply.
 	Scripted bool
-	// whole is set if the caller shows its model every answer whole, such as a program that calls
-	// the tools itself.
+	// whole is set if the caller shows its model every answer whole. Such a caller is a program
+	// that calls the tools itself.
 	whole bool
-	// Remote is set if the client may be on another machine although the server is not known to be
-	// remote. Folders are then named by URI.
+	// Remote is set if the client may be on another machine although the server does not know that
+	// it is remote. Folders are then named by URI.
 	Remote bool
-	// Told is the part of the list of skills that the client has from the instructions of its
-	// session; zero if there is no session, or if that is unknown.
+	// Told is the part of the list of skills that the instructions of the client's session contain.
+	// It is zero if there is no session, or if that part is unknown.
 	Told Told
 }
 
 // Told is the part of a list of skills that is in the instructions but not in a tool's description.
 type Told struct {
-	// Known is set if the client got instructions, perhaps with no part of the list.
+	// Known is set if the client got instructions, even if they contain no part of the list.
 	Known bool
-	// Names has the names of the skills, in the order of the list, each with a line end.
+	// Names contains the names of the skills, in the order of the list, each followed by a line
+	// end.
 	Names string
-	// Left is the number of further skills that the instructions count and no text names.
+	// Left is the number of skills that the instructions count and no text names.
 	Left int
 }
 
-// Unlimited is a [Client.Limit] of a client that shows descriptions of any length.
+// Unlimited is the [Client.Limit] of a client that shows descriptions of any length.
 const Unlimited = -1
 
 type clientKey struct{}
@@ -55,8 +57,8 @@ func WithClient(ctx context.Context, c *Client) context.Context {
 	return context.WithValue(ctx, clientKey{}, c)
 }
 
-// FromContext returns the client of [WithClient], or a client that shows every answer whole if the
-// context has none.
+// FromContext returns the client of [WithClient]. If the context has none, it returns a client that
+// shows every answer whole.
 func FromContext(ctx context.Context) Client {
 	if c, ok := ctx.Value(clientKey{}).(*Client); ok && c != nil {
 		return *c
@@ -71,30 +73,31 @@ type Profile struct {
 	since string // the first version with this profile; empty for versions older than the other rows of the name
 
 	Title string // the client's common name
-	// Instructions and Description are how much of the instructions and of a tool's description the
-	// model sees, in units of Unit.
+	// Instructions and Description are the lengths up to which the model sees the instructions and
+	// a tool's description, in units of Unit.
 	Instructions, Description int
-	// Unit is the unit of both numbers. No client is known whose count of a text is lower than its
-	// number of UTF-16 units. For ASCII, that equals the number of bytes and of code points.
+	// Unit is the unit of both numbers. All known clients count at least the UTF-16 units of a
+	// text. For ASCII, these equal the bytes and the code points.
 	Unit Unit
 	// ShowsList is set if the model sees the description of the tool skill, with the list of
-	// skills, from the start. Otherwise tools are behind a search.
+	// skills, from the start. Otherwise the model must search for tools.
 	ShowsList bool
 	// HidesInstructions is set if the model never sees the instructions.
 	HidesInstructions bool
 	// RepeatsInstructions is set if the client adds the instructions to each tool's description.
 	RepeatsInstructions bool
 	// Result and Lines are the size of the largest answer that the model sees whole, in units of
-	// ResultUnit and in lines. The unit is Bytes unless the client is known to count otherwise,
-	// since a text has at most as many characters as bytes.
+	// ResultUnit and in lines. The unit is Bytes unless the client is known to use a different one.
+	// Bytes are safe, because a text has no more characters than bytes.
 	Result, Lines int
 	ResultUnit    Unit
-	// scripted is Result for calls from a script of the model, in units of [JSON], if that differs.
+	// scripted replaces Result for calls from a script of the model, in units of [JSON]. It is 0 if
+	// Result applies.
 	scripted int
 	// Prefix is the client's prefix of a tool's name if the server is called [ServerName] in its
 	// settings. It is empty without a prefix, or if the prefix depends on the model.
 	Prefix string
-	// Exact is set if Prefix has the server's actual name in the client's settings.
+	// Exact is set if Prefix contains the server's actual name in the client's settings.
 	Exact bool
 	// OwnTool is the client's own tool that loads skills.
 	OwnTool string
@@ -112,7 +115,7 @@ const (
 	// ArgumentRequired is for a client that passes free text only to a single required argument.
 	ArgumentRequired
 	// ArgumentNone is for a client that gives its model the whole text itself, and passes one word
-	// of it to each argument.
+	// of the text to each argument.
 	ArgumentNone
 )
 
@@ -171,8 +174,8 @@ func (c Client) Agent() string {
 	return untested[strings.ToLower(c.Name)]
 }
 
-// ClientOf returns the client of an agent, by its name in the table of agents. An agent whose
-// client knack does not recognize has the unknown client.
+// ClientOf returns the client of an agent, by its name in the table of agents. For an agent whose
+// client knack does not recognize, it returns the unknown client.
 func ClientOf(agent string) Client {
 	for _, p := range known {
 		if p.Title == agent {
@@ -222,7 +225,7 @@ func older(version, than string) bool {
 	return false
 }
 
-// leadingNumber returns the number at the beginning of a text; enormous ones are equal.
+// leadingNumber returns the number at the beginning of a text. All enormous numbers are equal.
 func leadingNumber(s string) uint64 {
 	digits := s[:len(s)-len(strings.TrimLeft(s, "0123456789"))]
 	n, _ := strconv.ParseUint(digits, 10, 32) // a number out of range becomes the largest

@@ -6,8 +6,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Unit is the unit in which a client measures a text. A client that counts tokens by a fixed number
-// of bytes, such as Codex by 4, counts bytes.
+// Unit is the unit in which a client measures a text. A client that counts a fixed number of bytes
+// as one token, such as Codex with 4, counts bytes.
 type Unit int
 
 // The units.

@@ -28,11 +28,11 @@ import (
 // All methods may be called from any goroutine. A call ends with its context, even if the
 // disk blocks, and a disk that blocks delays no other call.
 type SkillManager struct {
-	// Finder has the skills.
+	// Finder finds the skills.
 	Finder *lookup.Finder
-	// Project, if set, returns the finder for the working folder of a call. The first root of
-	// its catalogue is {workdir}/.wave/skills. It should return the same finder for the same
-	// folder, since a catalogue keeps the skills that it has read.
+	// Project, if set, returns the finder for the working folder of a call. The first root of its
+	// catalogue is {workdir}/.wave/skills. It should return the same finder for the same folder,
+	// because a catalogue keeps the skills that it has read.
 	Project func(ctx context.Context, workdir string) (*lookup.Finder, error)
 }
 
@@ -57,9 +57,9 @@ func (m *SkillManager) Initialize(ctx context.Context) error {
 // being read.
 const initializeGrace = time.Minute
 
-// AvailableSkills lists the skills that can be invoked, in root order, then by name: the contract's
-// getAvailableSkills. It does not wait; until [SkillManager.Initialize] has returned nil, some or
-// all may be missing.
+// AvailableSkills is the contract's getAvailableSkills. It lists the skills that can be invoked, in
+// root order, then by name. It does not wait. Until [SkillManager.Initialize] has returned nil,
+// skills may be missing.
 func (m *SkillManager) AvailableSkills() []SkillMetadata {
 	out := []SkillMetadata{}
 	select {
@@ -127,8 +127,8 @@ func (m *SkillManager) LoadSkill(ctx context.Context, name string) (*Skill, erro
 	}, nil
 }
 
-// Execute is the contract's execute: it answers a call like the plugin. Failures are in the result.
-// The error is from the context or from [SkillManager.Project].
+// Execute is the contract's execute. It answers a call like the contract's plugin. Failures are in
+// the result. The error is from the context or from [SkillManager.Project].
 func (m *SkillManager) Execute(ctx context.Context, args SkillToolArgs, tc ToolContext) (ToolResult, error) {
 	f := m.Finder
 	if m.Project != nil && tc.Workdir != "" {
@@ -191,10 +191,10 @@ func refusal(v catalog.View, d *SkillErrorDetails) ToolResult {
 	return r
 }
 
-// ParseSkillFile is the contract's parseSkillFile: it reads and strictly checks the SKILL.md at a
-// slash-separated path. The file system decides which files may be read; a file system from
+// ParseSkillFile is the contract's parseSkillFile. It reads and strictly checks the SKILL.md at a
+// slash-separated path. The file system decides which files may be read. A file system from
 // [os.Root.FS] or from a source of this module follows no link that leads outside. The folder's
-// name is part of the path; scope is the owner of the skill.
+// name is part of the path. scope is the owner of the skill.
 func ParseSkillFile(fsys fs.FS, filePath string, scope skill.Scope) ParsedSkillFile {
 	dir, file := path.Split(filePath)
 	dir = path.Clean(dir)

@@ -18,7 +18,7 @@ const warningLimit = 20
 var (
 	// linkTarget matches the targets of Markdown links, images and link definitions.
 	linkTarget = lazyregexp.New(`\]\(\s*(<[^<>\n]*>|[^()\s]+)|^ {0,3}\[[^\]\n]+\]:\s*(<[^<>\n]*>|\S+)`)
-	// absoluteURI matches a text that begins with a scheme. A single letter is a drive and not a
+	// absoluteURI matches a text that begins with a scheme. A single letter is a drive, not a
 	// scheme.
 	absoluteURI = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]+:`)
 	codeSpan    = lazyregexp.New("`+[^`\n]*`+")

@@ -33,7 +33,7 @@ func load(ctx context.Context, f *lookup.Finder, name string) (*catalog.Entry, [
 				details = &SkillErrorDetails{Type: SkillSystemError, SkillName: name, Message: unsure.Error()}
 			}
 		}
-		if e != nil && details != nil { // details are from the last scan, and the file may be fixed by now
+		if e != nil && details != nil { // details are from the last scan, and the author may have fixed the file since
 			if _, now, _ := v.Read(ctx, e); now.Skill != e.Skill {
 				continue
 			}
@@ -51,7 +51,7 @@ func load(ctx context.Context, f *lookup.Finder, name string) (*catalog.Entry, [
 		switch {
 		case ctx.Err() != nil:
 			return nil, nil, ctx.Err()
-		case err == nil && now.ModelInvocable && len(faults(now)) == 0: // without faults, its name is still the folder's
+		case err == nil && now.ModelInvocable && len(faults(now)) == 0: // a skill without faults still has its folder's name
 			return now, data, nil
 		case err == nil || errors.Is(err, fs.ErrNotExist) || now != nil && !now.Available:
 			continue // the catalogue has been refreshed
@@ -61,8 +61,8 @@ func load(ctx context.Context, f *lookup.Finder, name string) (*catalog.Entry, [
 	return nil, nil, &SkillErrorDetails{Type: SkillSystemError, SkillName: name, Message: skill.ErrUnstable.Error()}
 }
 
-// findNamed returns the first valid skill with this name. Without one it returns the invalid skill
-// that was probably meant, if any, and the reason.
+// findNamed returns the first valid skill with this name. Without one, it returns the invalid skill
+// that was probably meant, if there is one, and the reason.
 func findNamed(v catalog.View, name string) (*catalog.Entry, *SkillErrorDetails) {
 	if e := v.First(func(e *catalog.Entry) bool { return name != "" && e.Name == name && len(faults(e)) == 0 }); e != nil {
 		if !e.ModelInvocable {
@@ -110,7 +110,7 @@ func detailsOf(e *catalog.Entry, name string) *SkillErrorDetails {
 	return d
 }
 
-// strictRules maps each rule for valid skills to the kind of failure when it is broken.
+// strictRules maps each rule for valid skills to the kind of failure that breaking it causes.
 var strictRules = map[skill.RuleID]SkillErrorType{
 	frontmatter.FileOutside: SkillInaccessible, frontmatter.FilePermission: SkillInaccessible, frontmatter.FileNotRegular: SkillInaccessible,
 	frontmatter.FileGone: SkillSystemError, frontmatter.FileUnstable: SkillSystemError, frontmatter.FileUnreadable: SkillSystemError, frontmatter.FileLocked: SkillSystemError,

@@ -52,11 +52,11 @@ type SkillMetadata struct {
 	SkillPath string `json:"skillPath"`
 }
 
-// SkillFrontmatter has the fields between the fences. Its JSON form has every field as its
-// author wrote it.
+// SkillFrontmatter contains the fields between the fences. Its JSON form contains every field as
+// its author wrote it.
 type SkillFrontmatter struct {
 	Name, Description string
-	// Fields has every field as one JSON object; nil without frontmatter.
+	// Fields contains every field as one JSON object. It is nil without frontmatter.
 	Fields json.RawMessage
 }
 
@@ -85,21 +85,21 @@ type SkillError struct {
 	Message   string `json:"message"`
 }
 
-// SkillDiscoveryResult is the result of discovery. Its maps have the names of the skills as keys.
+// SkillDiscoveryResult is the result of discovery. The keys of its maps are the names of the
+// skills.
 type SkillDiscoveryResult struct {
 	PersonalSkills map[string]SkillMetadata `json:"personalSkills"`
 	ProjectSkills  map[string]SkillMetadata `json:"projectSkills"`
 	Errors         []SkillError             `json:"errors"`
 }
 
-// ToolContext is the agent's input to the tool besides the arguments. The contract's
-// abortSignal is the call's [context.Context], and its skillManager the receiver of
-// [SkillManager.Execute].
+// ToolContext is the agent's input to the tool besides the arguments. The contract's abortSignal is
+// the call's [context.Context]. Its skillManager is the receiver of [SkillManager.Execute].
 type ToolContext struct {
 	Workdir string `json:"workdir"` // determines the project; see [SkillManager.Project]
 }
 
-// ParsedSkillFile is one SKILL.md, read and checked on its own.
+// ParsedSkillFile is one SKILL.md, read and checked by itself.
 type ParsedSkillFile struct {
 	Frontmatter      SkillFrontmatter `json:"frontmatter"`
 	Content          string           `json:"content"` // the Markdown below the frontmatter

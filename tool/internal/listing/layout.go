@@ -15,35 +15,35 @@ import (
 const (
 	// leastRow is the shortest length, in characters, to which a row cuts a description.
 	leastRow = 30
-	// leastCut is the smallest length to which a description is cut. It leaves room for a cut at
-	// the end of a word that keeps leastRow characters.
+	// leastCut is the smallest length to which a description is cut. A cut at the end of a word
+	// then still leaves leastRow characters.
 	leastCut = leastRow + 10
-	// topicShare divides the budget of a place. The quotient bounds the length of the topics of
-	// names that are left out.
+	// topicShare bounds the topics of names that are left out: they take at most this fraction,
+	// 1/topicShare, of a place's budget.
 	topicShare = 8
-	// misfits is the number of consecutive names without room after which no further name is tried.
+	// misfits is the number of consecutive names without room after which no more names are tried.
 	misfits = 50
 
 	othersByName = "Others by name: "
 	topicsOf     = "Topics of the others: "
 )
 
-// Place is a text of the server that has room for a part of the list.
+// Place is a text of the server that can contain a part of the list.
 type Place struct {
 	Budget int
-	// Whole is the style of a skill if this place has all skills with whole descriptions. Row is
-	// the style otherwise.
+	// Whole is the style of a skill if this place contains all skills with whole descriptions. Row
+	// is the style in all other cases.
 	Whole, Row Style
 	// Search is the client's name for the tool that shows the rest, or empty.
 	Search string
 }
 
 // Lay distributes a list of skills over places and returns the text of each place. Lengths are in
-// units of the client. order has the indexes of the skills, the most relevant skills first.
-// Relevant skills get descriptions before others do, and get into the first place. Within a text,
+// units of the client. order contains the indexes of the skills, the most relevant skills first.
+// Relevant skills are the first to get a description, and are in the first place. Within a text,
 // skills are in the order of the list.
 //
-// The list takes the first form that fits:
+// The list has the first of these forms that fits:
 //
 //   - whole descriptions
 //   - descriptions, of which the longest are cut to a common length of at least 30 characters
@@ -51,7 +51,7 @@ type Place struct {
 //   - names
 //   - the most relevant names, and the topics of the rest
 //
-// One line of the first place says how the list was shortened.
+// One line of the first place tells how the list was shortened.
 func Lay(entries []*catalog.Entry, order []int, unit profile.Unit, places ...Place) ([]string, Arrangement) {
 	l := newLayout(entries, unit, places)
 	texts := make([]string, len(places))
@@ -59,7 +59,7 @@ func Lay(entries []*catalog.Entry, order []int, unit profile.Unit, places ...Pla
 		texts[0] = none
 		return texts, Arrangement{Described: true}
 	}
-	if places[0].Budget < MinBudget { // no line of Lay fits
+	if places[0].Budget < MinBudget { // none of the lines that Lay writes fits
 		text, a := Of(entries).names(places[0].Row.escape, places[0].Budget, "", places[0].Search)
 		texts[0] = text
 		return texts, a
@@ -109,7 +109,7 @@ type item struct {
 	description, gist string // the gist is shown if the description is cut
 	place             int    // -1 for none
 	isRow             bool
-	text              string // the description in a row
+	text              string // the part of the description that a row shows
 	cut               int    // the greatest length of text
 }
 
@@ -176,8 +176,8 @@ func (l *layout) name(order []int) bool {
 	return l.place(0, 0)
 }
 
-// describe lays the list out with descriptions for all skills or the most relevant ones, and
-// reports whether it could.
+// describe lays out the list with descriptions for all skills or for the most relevant ones. It
+// returns false if there is no room for descriptions.
 func (l *layout) describe(a *Arrangement) bool {
 	longest := 0
 	for i := range l.items {
@@ -208,7 +208,7 @@ func (l *layout) describe(a *Arrangement) bool {
 }
 
 // place puts each item into the first place that has room, and reports whether all fit. The first
-// items, as many as rows, become rows with descriptions of at most n characters. The others are
+// items become rows with descriptions of at most n characters; rows is their number. The others are
 // names.
 func (l *layout) place(rows, n int) bool {
 	for p := range l.places {
@@ -276,7 +276,7 @@ func (l *layout) grow() {
 	}
 }
 
-// replace replaces an item by another form of it, if its place has room.
+// replace replaces an item by another form of the same skill, if its place has room.
 func (l *layout) replace(it *item, by item) {
 	if more := l.length(it.place, &by) - l.length(it.place, it); more <= l.room(it.place) {
 		l.used[it.place] += more
@@ -382,7 +382,7 @@ func (l *layout) nameLength(p int, it *item) int {
 	return l.unit.Length(l.places[p].Row.escape(it.name)) + len(", ")
 }
 
-// noteLength returns the length of the line that says how the list was shortened.
+// noteLength returns the length of the line that tells how the list was shortened.
 func (l *layout) noteLength(p int) int {
 	if p > 0 || l.note == "" {
 		return 0
@@ -390,7 +390,7 @@ func (l *layout) noteLength(p int) int {
 	return l.unit.Length("\n" + shortened(l.note, l.places[p].Search))
 }
 
-// write writes the text of a place; left is the number of skills that no place names.
+// write writes the text of a place. left is the number of skills that no place names.
 func (l *layout) write(p, left int) string {
 	items := slices.DeleteFunc(slices.Clone(l.items), func(it item) bool { return it.place != p })
 	slices.SortFunc(items, func(a, b item) int { return a.index - b.index })
@@ -406,7 +406,7 @@ func (l *layout) write(p, left int) string {
 		line := strings.Join(names, ", ")
 		if len(lines) > 0 {
 			line = othersByName + line
-		} else { // the escape takes the room of the comma that the first name does not need
+		} else { // the first name needs no comma, and the escape takes its room
 			line = l.places[p].Row.begin(line)
 		}
 		lines = append(lines, line)

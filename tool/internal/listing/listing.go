@@ -26,7 +26,8 @@ const (
 	// that lists them. Contract 002 leaves 50 of 1,024 characters.
 	LeastBudget = 48
 
-	// minDescription is the shortest useful description. With less room a list has only names.
+	// minDescription is the length of the shortest useful description. With less room, a list
+	// contains only names.
 	minDescription = 24
 
 	// none is the text of a list without skills.
@@ -46,8 +47,8 @@ func BudgetFor(c profile.Client, other int) int {
 	return max(min(most, shown-other), LeastBudget)
 }
 
-// Skills are the skills of a list, in order. Rows are made on demand, so that a very long list
-// makes only its first ones.
+// Skills are the skills of a list, in order. Rows are made on demand, so a very long list makes
+// only its first rows.
 type Skills struct {
 	entries []*catalog.Entry
 	rows    []row
@@ -158,12 +159,12 @@ func (a Arrangement) OmitsAny() bool {
 }
 
 // Render returns the list of a view's skills; see [Skills.Arrange]. If the view is incomplete, the
-// last line says so.
+// last line tells so.
 func Render(v catalog.View, entries []*catalog.Entry, st Style, budget int, search string) string {
 	note := IncompleteNote(v, search)
 	switch {
 	case note == "":
-	case budget < MinBudget: // even the note alone may be longer than the budget
+	case budget < MinBudget: // without room for skills, the note alone may be longer than the budget
 		return "(incomplete; " + lists(search) + " the skills)"
 	case len(entries) == 0:
 		return note
@@ -193,7 +194,7 @@ func IncompleteNote(v catalog.View, search string) string {
 
 // Arrange returns the list of the skills within a budget of characters. It prefers whole
 // descriptions, then descriptions cut at a sentence or word, then names only; see [Skills.Names].
-// One line says how the list was shortened. search is the tool that shows the rest, or "" if the
+// One line tells how the list was shortened. search is the tool that shows the rest, or "" if the
 // set has none.
 func (s *Skills) Arrange(st Style, budget int, search string) (string, Arrangement) {
 	if len(s.entries) == 0 {
@@ -216,8 +217,8 @@ func (s *Skills) Length(st Style) int {
 	return n
 }
 
-// bareLength returns the length of the list without descriptions, or any number above most if the
-// list is longer than most.
+// bareLength returns the length of the list without descriptions. If the list is longer than most,
+// it may return any number above most.
 func (s *Skills) bareLength(st Style, most int) int {
 	count := len(s.entries)
 	if count == 0 {
@@ -272,8 +273,8 @@ func (s *Skills) describe(st Style, budget, bare int, search string) (string, Ar
 		}
 		return true
 	}
-	// Find the longest cut that fits by bisection. With very many skills not even the shortest cut
-	// fits, so that is checked first.
+	// Find the longest cut that fits by bisection. If there are very many skills, not even the
+	// shortest cut fits, so check that first.
 	if !fits(minDescription) {
 		return "", Arrangement{}, false
 	}
@@ -299,7 +300,7 @@ func (s *Skills) write(st Style, n, length int) string {
 	return b.String()
 }
 
-// shortened returns the line that says how a list was shortened.
+// shortened returns the line that tells how a list was shortened.
 func shortened(what, search string) string {
 	if search == "" {
 		return "(" + what + " to fit; load a skill to see it whole)"
@@ -307,11 +308,11 @@ func shortened(what, search string) string {
 	return "(" + what + " to fit; " + search + " shows them whole)"
 }
 
-// Names returns the list of names. If all names fit, note follows if it fits too; an empty note
-// stands for the line about omitted descriptions. Otherwise the list has as many names as fit, in
-// order, and a line with the number of omitted names. It then omits names longer than any answer
-// would repeat, so that they cannot displace others. Below [MinBudget] the lines are shorter, and
-// one of them is always present.
+// Names returns the list of names. If all names fit, note follows if it fits too. An empty note
+// stands for the line about omitted descriptions. If not all names fit, the list contains as many
+// as fit, in order, and a line with the number of omitted names. It then omits names that are too
+// long for an answer to repeat, because they would displace others. Below [MinBudget] the lines are
+// shorter, and one of them is always present.
 func (s *Skills) Names(budget int, note, search string) (string, Arrangement) {
 	return s.names(plain, budget, note, search)
 }
@@ -384,13 +385,13 @@ func notShown(n int, search string) string {
 	return fmt.Sprintf("(and %d more %s, not shown to fit; use %s to see %s)", n, skills, search, them)
 }
 
-// notShownBriefly is notShown for a list with hardly any room.
+// notShownBriefly is notShown for a list with little room.
 func notShownBriefly(n int, search string) string {
 	return fmt.Sprintf("(%d more; %s them)", n, lists(search))
 }
 
-// lists returns the subject and verb for listing all skills: a tool, or the answer to an unknown
-// name.
+// lists returns the subject and the verb of a sentence about listing all skills. The subject is a
+// tool, or the answer to an unknown name.
 func lists(search string) string {
 	if search == "" {
 		return "an unknown name lists"

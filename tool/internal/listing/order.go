@@ -8,9 +8,10 @@ import (
 	"github.com/knack-dev/knack/catalog"
 )
 
-// Order returns the indexes of skills by relevance: the project's skills before the user's and the
-// built-in ones, then by most uses, then by newest day. The sort is stable, except that with little
-// room shorter names come first among equals.
+// Order returns the indexes of skills by relevance. The project's skills come first, then the
+// user's, then the built-in ones. Within these, skills with more uses come first, then skills with
+// a newer day. With little room, shorter names come first among equals. Otherwise the sort is
+// stable.
 func Order(v catalog.View, skills []*catalog.Entry, littleRoom bool) []int {
 	keys := make([]orderKey, len(skills))
 	for i, e := range skills {

@@ -15,17 +15,18 @@ import (
 // longestName is the longest name or topic, in characters, in the first lines of the instructions.
 const longestName = 40
 
-// fewNames decides between names and topics: topics are listed if fewer than one in fewNames names
-// would fit. Five names out of a thousand tell less than five topics.
+// fewNames decides between names and topics. Topics are listed if fewer than one in fewNames names
+// would fit, because five topics tell more than five names out of a thousand.
 const fewNames = 10
 
 // sampled is the number of names, evenly spaced, from which the topics of a large library are
-// derived. They have the same frequent topics as 100,000 names, in 1 ms instead of 100.
+// derived. The sample has the same frequent topics as 100,000 names, and takes 1 ms instead of 100.
 const sampled = 2000
 
-// Summary describes the skills in at most n characters, as the continuation of their number. The
-// text is ": a, b." if all names fit. Otherwise it has as many names as fit, and the topics of the
-// other skills. named lists the names in the text. search is the tool that finds the others, or "".
+// Summary describes the skills in at most n characters. The text continues a sentence that ends in
+// the number of skills. It is ": a, b." if all names fit. Otherwise it contains as many names as
+// fit, and the topics of the other skills. named lists the names in the text. search is the tool
+// that finds the others, or "".
 func Summary(skills []*catalog.Entry, n int, search string) (text string, named []string) {
 	const shortest = len("a, ")
 	s := summaryOf(skills, n, search)
@@ -74,9 +75,9 @@ func Summary(skills []*catalog.Entry, n int, search string) (text string, named 
 	return text, named
 }
 
-// Head is [Summary] with the names chosen by order, the indexes of the skills from most to least
-// relevant. If not all names fit, names take up to half of the room, and the topics of the other
-// skills the rest.
+// Head is like [Summary], but order determines which names it prefers. order contains the indexes
+// of the skills, the most relevant first. If not all names fit, names take up to half of the room,
+// and the topics of the other skills take the rest.
 func Head(skills []*catalog.Entry, order []int, n int, search string) (text string, named []string) {
 	var some []int
 	for at, taken := 0, 0; at < len(order) && taken <= n; at++ {
@@ -136,8 +137,8 @@ type summary struct {
 	in       [][]int // by word, the replaced names that contain it; see topics
 }
 
-// summaryOf returns a summary with all names replaced. For a large library it has only a sample of
-// the names.
+// summaryOf returns a summary in which all names are replaced by topics. For a large library, it
+// uses only a sample of the names.
 func summaryOf(skills []*catalog.Entry, limit int, search string) *summary {
 	count := min(len(skills), sampled)
 	s := &summary{names: make([]string, count), length: make([]int, count), words: make([][]int, count), replaced: make([]bool, count), limit: limit, search: search}
@@ -213,8 +214,8 @@ func (s *summary) text() (text string, named []string) {
 }
 
 // topics returns the words that represent the replaced names, most frequent first. The first needed
-// words cover every name. Of words that always occur together, the last one represents all:
-// "storage" for "blob-storage".
+// words cover every name. If words always occur together, only the last one is returned: "storage"
+// for "blob-storage".
 func (s *summary) topics() (topics []string, needed int) {
 	in := s.in // reused between calls, since it is large
 	for w, names := range in {
@@ -266,7 +267,7 @@ func (s *summary) topics() (topics []string, needed int) {
 	return topics, needed
 }
 
-// sentence returns names and topics as the continuation of their number.
+// sentence returns names and topics as the end of a sentence that begins with the number of skills.
 func sentence(names, topics []string, search string) (s string) {
 	if len(names) > 0 {
 		s = ": " + listed(names)
@@ -299,9 +300,9 @@ func listed(words []string) string {
 // isTooLong reports whether a name is too long for the first lines.
 func isTooLong(name string) bool { return utf8.RuneCountInString(name) > longestName }
 
-// order returns the order in which names are replaced: names that are too long first, then the
-// built-in skills' names, the user's and the project's. Within each group the longest come first,
-// since a topic says as much as a long name.
+// order returns the order in which names are replaced. Names that are too long come first, then the
+// names of built-in skills, the user's and the project's. Within each group the longest names come
+// first, because a topic tells as much as a long name.
 func (s *summary) order(skills []*catalog.Entry) []int {
 	order := make([]int, len(skills))
 	for i := range order {
