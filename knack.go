@@ -30,9 +30,9 @@ import (
 	"github.com/knack-dev/knack/tool/profile"
 )
 
-// Options choose the skills and the tools. The zero value means the same as knack serve without
-// flags: the folders in which agents keep skills, in the working directory's project and in the
-// user's home, and the skills inside knack.
+// Options choose the skills and the tools. The zero value means the same as "knack serve" without
+// flags. It chooses the folders in which agents keep skills, in the working directory's project and
+// in the user's home, and the skills inside knack.
 type Options struct {
 	Dirs      []string     // folders of skills instead of the agents' folders; each must exist
 	Project   string       // a folder of the project; the working directory if empty
@@ -51,7 +51,7 @@ type Skill struct {
 	Root        string // the label of the folder in which it was found: "claude-user", "dir-1"
 }
 
-// Library holds the skills of this process and follows their changes. Its methods may be called
+// Library contains the skills of this process and follows their changes. Its methods may be called
 // from any goroutine.
 type Library struct {
 	workspace *workspace.Workspace
@@ -103,8 +103,8 @@ func Open(ctx context.Context, o Options) (*Library, error) {
 // Close stops following changes. It does not wait for calls.
 func (l *Library) Close() { l.stop() }
 
-// Skills returns the skills that a model may load, in the order of their folders. Of several with
-// one name it returns the skill that the name loads.
+// Skills returns the skills that a model may load, in the order of their folders. If several skills
+// have one name, it returns the skill that the name loads.
 func (l *Library) Skills(ctx context.Context) ([]Skill, error) {
 	v, err := l.host.Catalog.View(ctx)
 	if err != nil {
@@ -117,7 +117,8 @@ func (l *Library) Skills(ctx context.Context) ([]Skill, error) {
 	return all, nil
 }
 
-// Search returns the skills that fit a text, best first. At most limit are returned; 0 means all.
+// Search returns the skills that fit a text, best first. It returns at most limit skills; 0 means
+// all.
 func (l *Library) Search(ctx context.Context, text string, limit int) ([]Skill, error) {
 	v, err := l.host.Catalog.View(ctx)
 	if err != nil {
@@ -148,7 +149,7 @@ func (l *Library) Call(ctx context.Context, name string, arguments any) (tool.Re
 	return function.Execute(ctx, l.host, l.tools, name, string(data))
 }
 
-// Functions returns the definitions of the tools as a vendor's model takes them.
+// Functions returns the definitions of the tools in the form that a vendor's model accepts.
 func (l *Library) Functions(ctx context.Context, f function.Format) (json.RawMessage, error) {
 	return function.Definitions(ctx, l.host, l.tools, f, profile.Client{})
 }
@@ -158,7 +159,7 @@ func (l *Library) Answer(ctx context.Context, f function.Format, calls []byte) (
 	return function.Call(ctx, l.host, l.tools, f, calls)
 }
 
-// Serve serves MCP over a pair of pipes until in ends, then answers the calls that remain. A nil
+// Serve serves MCP over a pair of pipes until in ends. Then it answers the remaining calls. A nil
 // pipe means standard input or output.
 func (l *Library) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	s := l.server(false)
@@ -170,8 +171,8 @@ func (l *Library) Serve(ctx context.Context, in io.Reader, out io.Writer) error 
 	return err
 }
 
-// Handler returns an HTTP handler that serves MCP at the path /mcp, to clients that call this
-// machine by a loopback name or one of hosts. It checks no token: every client that reaches it sees
+// Handler returns an HTTP handler that serves MCP at the path /mcp. Clients must call this machine
+// by a loopback name or by one of hosts. Handler checks no token: every client that reaches it sees
 // all skills. Its method Close ends its streams, for which [net/http.Server.Shutdown] would wait.
 // To serve others, use [mcpserver.NewHTTP] and package access.
 func (l *Library) Handler(hosts ...string) (*mcpserver.HTTP, error) {

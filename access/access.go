@@ -1,7 +1,7 @@
-// Package access decides which skills each subject sees. It maps a token to a subject and a subject
-// to the rules that apply. The result is a [catalog.Filter], which every surface uses. [Sessions]
-// holds the sign-ins of browsers: a person presents a token once, and a cookie then represents it
-// until the token is revoked.
+// Package access decides which skills each subject sees. It maps a token to a subject, and a
+// subject to the rules that apply. The result is a [catalog.Filter], which every surface uses.
+// [Sessions] contains the sign-ins of browsers. A person presents a token once, and then a cookie
+// represents it until the token is revoked.
 package access
 
 import (
@@ -31,11 +31,11 @@ func SubjectOf(ctx context.Context) Subject {
 
 type subjectKey struct{}
 
-// Verifier returns the subject of a token. Each way to authenticate is a Verifier; package openid
-// has one.
+// Verifier returns the subject of a token. Each way to authenticate has a Verifier, for example in
+// package openid.
 type Verifier interface {
-	// Verify returns the subject of a valid token. Unless tokens cannot be guessed, it must take as
-	// long for a wrong token as for a right one. It may be called from several goroutines.
+	// Verify returns the subject of a valid token. It must take as long for a wrong token as for a
+	// right one, unless tokens cannot be guessed. It may be called from several goroutines.
 	Verify(ctx context.Context, token string) (Subject, bool)
 }
 

@@ -9,8 +9,8 @@ import (
 )
 
 // FitsAny reports whether the pattern matches at least one possible place of the skill. A skill
-// with a URI has that one place; any other has each place that its folder and its name could give
-// it. An unread name matches every pattern. Rules that restrict use FitsAny.
+// with a URI has that one place. Any other skill has each place that its folder and its name could
+// give it. A name that was not read matches every pattern. Rules that restrict use FitsAny.
 func (p Pattern) FitsAny(e *catalog.Entry) bool {
 	return slices.ContainsFunc(deniablePlaces(nil, e), func(at []string) bool { return matchAll(p.segments, at) })
 }

@@ -43,8 +43,8 @@ func (p Pattern) IsAbout(label string) bool {
 	return ok && first == label
 }
 
-// means reports whether the pattern's first segment matches a label. dir-* matches every number of
-// --dir.
+// means reports whether the pattern's first segment matches a label. The segment dir-* matches
+// every number of --dir.
 func (p Pattern) means(label string) bool {
 	one := p.segments[0]
 	return !one.deep && one.match(label) && (one.isPlain() || IsNumbered(label) && strings.HasPrefix(one.parts[0], "dir-"))
@@ -78,9 +78,9 @@ func IsNumbered(label string) bool {
 }
 
 // denies reports whether a pattern denies the skill at a place. In a root whose label can move, it
-// also denies the skills that it would deny without the label, so that a rule for a single root
-// continues to hide them. The exception is a place that one of the rules allows by its label and
-// folder.
+// also denies the skills that it would deny without the label. So a rule for a single root still
+// hides them if more roots are added. The exception is a place that one of the rules allows by its
+// label and folder.
 func denies(rules []*Rule, pattern Pattern, root *skill.Root, at []string) bool {
 	if matchAll(pattern.segments, at) {
 		return true
@@ -90,8 +90,8 @@ func denies(rules []*Rule, pattern Pattern, root *skill.Root, at []string) bool 
 }
 
 // allows reports whether a pattern allows the skill at a place. In a root whose label can move, a
-// leading ** stands for the label, and the rest never matches the label, so that a rule for a
-// single root shows no more skills than before.
+// leading ** stands for the label, and the rest never matches the label. So a rule for a single
+// root shows no more skills if more roots are added.
 func allows(pattern Pattern, root *skill.Root, at []string) bool {
 	if bare, ok := unlabelled(root, at); ok && pattern.isDeep() {
 		return matchAll(pattern.segments, bare)

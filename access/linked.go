@@ -10,10 +10,10 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// linked reports whether a skill was found through a link to a hidden skill. The skill is hidden if
-// a rule denies the link's target in one of the roots, or if the target is in another root than the
-// link and no rule allows it there. Without this, the authors of one root could show the skills of
-// another.
+// linked reports whether a skill was found through a link to a hidden skill. Such a skill is hidden
+// if a rule denies the link's target in one of the roots. It is also hidden if the target is in a
+// different root than the link, and no rule allows it there. Without this check, the authors of one
+// root could show the skills of another.
 func linked(rules []*Rule, allow bool, e *catalog.Entry, roots []catalog.RootStatus) bool {
 	if e.Bundle == nil || e.Link() == "" {
 		return false
@@ -31,8 +31,8 @@ func linked(rules []*Rule, allow bool, e *catalog.Entry, roots []catalog.RootSta
 	return false
 }
 
-// target returns an entry for the target of a skill's link, as for a skipped skill of the root. It
-// returns nil if the target is not in the root, whose path is real.
+// target returns an entry for the target of a skill's link, in the form of a skipped skill of the
+// root. It returns nil if the target is not in the root. real is the real path of the root.
 func target(e *catalog.Entry, root *skill.Root, real string) *catalog.Entry {
 	separator := string(filepath.Separator)
 	rest, ok := strings.CutPrefix(e.Link()+separator, strings.TrimSuffix(real, separator)+separator)
@@ -43,9 +43,9 @@ func target(e *catalog.Entry, root *skill.Root, real string) *catalog.Entry {
 	return &catalog.Entry{Skill: &skill.Skill{Name: e.Name, Bundle: &skill.Bundle{Path: at, In: root}}, Root: root, Status: catalog.Skipped}
 }
 
-// around returns the real paths of the folders around the skills that rules deny, if the snapshot
-// contains links, which could lead to them. The files of a denied skill also belong to the skills
-// around it, and a scan lists a folder only by the first path to it.
+// around returns the real paths of the folders around the skills that rules deny. It does so only
+// if the snapshot contains links, which could lead to these folders. The files of a denied skill
+// also belong to the skills around it, and a scan lists a folder only by the first path to it.
 func around(rules []*Rule, allow bool, s *catalog.Snapshot) map[string]bool {
 	if len(denied(rules)) == 0 || !slices.ContainsFunc(s.Entries, func(e *catalog.Entry) bool { return e.Bundle != nil && e.Link() != "" }) {
 		return nil

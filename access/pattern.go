@@ -10,10 +10,10 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Pattern matches the URIs of skills. "skill://acme/billing/refunds" matches that one skill, and
-// "skill://acme/*" the skills directly below acme. "skill://acme/**" matches acme and everything
-// below it. A * matches any text within one segment of the path. A segment ** matches any number of
-// segments, including zero. A literal * is written %2A.
+// Pattern matches the URIs of skills. "skill://acme/billing/refunds" matches only that skill, and
+// "skill://acme/*" matches the skills directly below acme. "skill://acme/**" matches acme and
+// everything below it. A * matches any text within one segment of the path. A segment ** matches
+// any number of segments, including zero. A literal * is written %2A.
 type Pattern struct {
 	text     string
 	segments []segment
@@ -72,8 +72,8 @@ func ParsePattern(text string) (Pattern, error) {
 // String returns the pattern as it was written.
 func (p Pattern) String() string { return p.text }
 
-// matchAll reports whether the segments want match the path have. It backtracks to
-// the last ** only, so its cost is at most the product of the two lengths.
+// matchAll reports whether the segments want match the path have. It backtracks only to the last
+// **, so its cost is at most the product of the two lengths.
 func matchAll(want []segment, have []string) bool {
 	w, h := 0, 0
 	back, from := -1, 0 // index after the last ** of want, and the first segment of have that this ** does not cover

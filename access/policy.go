@@ -25,22 +25,22 @@ func (r *Rule) appliesTo(s Subject) bool {
 		slices.ContainsFunc(r.Groups, func(g string) bool { return slices.Contains(s.Groups, g) })
 }
 
-// Policy is a set of rules. Of the rules that apply to a subject, one that denies a
-// skill outweighs all that allow it. The default decides a skill that no rule
-// matches.
+// Policy is a set of rules. Of the rules that apply to a subject, one that denies a skill outweighs
+// all that allow it. If no rule matches a skill, the default decides.
 //
-// Rules match the URI of a skill's folder. A skipped skill has no URI; rules match the URIs that it
-// could have: one match denies it, and all must match to allow it. A pattern that matches no skill
-// denies the skills that it would match in another spelling; see [Policy.Misspelt]. In a root whose
-// label can move (see [IsMovable]), a pattern also denies the skills that it would deny without the
-// label, and allows only skills that it would also allow without it. A denied skill is also hidden
-// where a link shows it under another path, and so are the skills whose folders contain it.
+// Rules match the URI of a skill's folder. A skipped skill has no URI, so rules match the URIs that
+// it could have. One match denies it, and all must match to allow it. A pattern that matches no
+// skill denies the skills that it would match in another spelling; see [Policy.Misspelt]. In a root
+// whose label can move (see [IsMovable]), a pattern also denies the skills that it would deny
+// without the label. There it allows only skills that it would also allow without the label. If a
+// link shows a denied skill under another path, the skill is hidden there too. Skills whose folders
+// contain a denied skill are also hidden.
 type Policy struct {
 	allow bool
 	rules []Rule
 
 	mu      sync.Mutex
-	filters map[string]*catalog.Filter // by the indexes of the rules that apply
+	filters map[string]*catalog.Filter // by the indexes of the rules that apply to the subject
 }
 
 // NewPolicy returns a policy. If allow is set, a skill that no rule matches is visible.
@@ -120,8 +120,9 @@ func deniesOne(rules []*Rule, root *skill.Root, places [][]string) bool {
 	})
 }
 
-// places returns the possible paths of a skill's folder in the URI space, in segments. If its name
-// cannot be read, only * and ** match that segment. See [catalog.Snapshot.PossibleBases].
+// places returns the possible paths of a skill's folder in the URI space, as segments. If the
+// skill's name cannot be read, only * and ** match its segment. See
+// [catalog.Snapshot.PossibleBases].
 func places(in *catalog.Snapshot, e *catalog.Entry) [][]string {
 	bases, _ := in.PossibleBases(e, "")
 	return split(bases)

@@ -33,9 +33,9 @@ func unmatched(patterns []Pattern, in *catalog.Snapshot) []Pattern {
 	return idle
 }
 
-// Misspelt is a pattern that no skill matches as written, but some skill would in another spelling.
-// Most likely the rules were written for other roots than the server's, or with other capitals or
-// accents than the folders'.
+// Misspelt is a pattern that no skill matches as written, although some skill would match another
+// spelling. Most likely the rules were written for other roots than the server's, or with other
+// capitals or accents than the folders have.
 type Misspelt struct {
 	Pattern Pattern
 	As      string // the spelling that a skill matches
@@ -49,8 +49,8 @@ func (m Misspelt) isAmong(all []Misspelt) bool {
 }
 
 // Misspelt lists, in the order of the rules, the patterns that match a skill only in another
-// spelling. The spelling may differ in the leading root label, or in case, Unicode normalization
-// and the encoding of a slash. A pattern is in the list once for each spelling.
+// spelling. The spelling may differ in the leading root label, in case, in Unicode normalization,
+// and in the encoding of a slash. A pattern is in the list once for each spelling.
 func (p *Policy) Misspelt(in *catalog.Snapshot) (all []Misspelt) {
 	for _, m := range misspellings(p.Unmatched(in), in) {
 		for _, e := range in.Entries {
@@ -89,7 +89,7 @@ func (p *Policy) twofold(in *catalog.Snapshot) (all []Misspelt) {
 	return all
 }
 
-// misspelling is a pattern that matches no skill, prepared for the search for another
+// misspelling is a pattern that matches no skill. It is prepared for the search for another
 // spelling. A %2F in it is a slash.
 type misspelling struct {
 	Pattern
@@ -97,7 +97,7 @@ type misspelling struct {
 	labelled        bool // begins with the label of a root, perhaps of one that is not served
 }
 
-// misspellings prepares those patterns that match no skill.
+// misspellings prepares the patterns that match no skill.
 func misspellings(patterns []Pattern, in *catalog.Snapshot) (all []misspelling) {
 	for _, p := range unmatched(patterns, in) {
 		m := misspelling{Pattern: p}
@@ -114,8 +114,8 @@ func misspellings(patterns []Pattern, in *catalog.Snapshot) (all []misspelling) 
 }
 
 // labelled reports whether segments begin with the label of a root. The root may be one of roots,
-// or one that a server with more roots could have. Segments that match everything in one of roots
-// are not reported.
+// or one of a server with more roots. It returns false for segments that match everything in one of
+// roots.
 func labelled(all []segment, roots []catalog.RootStatus) bool {
 	if len(all) < 2 || all[0].deep {
 		return false
@@ -213,10 +213,10 @@ func (m *misspelling) respell(w int, s spot, h int) string {
 	return skill.Scheme + strings.Join(out, "/")
 }
 
-// UnknownName is a name in a rule that no token's subject has. Most likely it is misspelt,
-// and a rule that denies then denies nothing.
+// UnknownName is a name in a rule that belongs to the subject of no token. Most likely it is
+// misspelt. A rule that denies then denies nothing.
 type UnknownName struct {
-	Group bool // set for the name of a group; otherwise it is the name of a subject
+	Group bool // set for a group's name, not set for a subject's
 	Name  string
 	Near  string // the nearest known name; empty if no known name is near
 }

@@ -15,14 +15,14 @@ const (
 	// SessionLife is the lifetime of a session. It can be long because skills are only read, and
 	// revoking a token ends its sessions immediately.
 	SessionLife = 7 * 24 * time.Hour
-	// maxSessions bounds the sessions of all tokens, maxSessionsOfOne the sessions of one token. A
-	// user who signs in again and again ends only their own sessions.
+	// maxSessions bounds the sessions of all tokens, and maxSessionsOfOne the sessions of one
+	// token. A user who signs in again and again ends only their own sessions.
 	maxSessions      = 4096
 	maxSessionsOfOne = 16
 )
 
-// Sessions holds the sessions of signed-in users. A session only represents its token, which the
-// verifier checks each time. Revoking the token, or changing its groups, thus takes effect
+// Sessions contains the sessions of signed-in users. A session only represents its token, which the
+// verifier checks each time. So revoking the token, or changing its groups, takes effect
 // immediately.
 type Sessions struct {
 	verifier Verifier
@@ -40,9 +40,9 @@ type session struct {
 // NewSessions returns an empty set of sessions for the subjects of a verifier.
 func NewSessions(v Verifier) *Sessions { return &Sessions{verifier: v} }
 
-// Begin starts a session for a token that the verifier accepts. The id is 256 random bits and
-// reveals nothing about the token. The session ends after life, or earlier if the token is no
-// longer valid.
+// Begin starts a session for a token that the verifier accepts. The id is 256 random bits, and
+// reveals nothing about the token. The session ends after life, or earlier if the token becomes
+// invalid.
 func (s *Sessions) Begin(ctx context.Context, token string, life time.Duration) (id string, subject Subject, ok bool) {
 	if subject, ok = s.verifier.Verify(ctx, token); !ok {
 		return "", Subject{}, false

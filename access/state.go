@@ -7,11 +7,11 @@ import (
 	"github.com/knack-dev/knack/catalog"
 )
 
-// State holds the tokens and rules in force at one moment. It never changes, so a request that
-// loads it once cannot mix the tokens of one moment with the rules of another.
+// State contains the tokens and rules in force at one moment. It never changes. So a request that
+// loads it once cannot mix old tokens with new rules.
 type State struct {
-	Verifier Verifier // nil: no token is needed, and every request has the zero Subject
-	Policy   *Policy  // nil: every subject sees everything
+	Verifier Verifier // nil means that no token is needed, and every request has the zero Subject
+	Policy   *Policy  // nil means that every subject sees everything
 }
 
 // Principal is the subject of a request with its visibility filter.

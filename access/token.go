@@ -21,7 +21,7 @@ import (
 // tokenPrefix marks a token as such for people and secret scanners.
 const tokenPrefix = "knack_"
 
-// Tokens holds the access tokens that a server accepts, with their subjects and expiry times. It
+// Tokens contains the access tokens that a server accepts, with their subjects and expiry times. It
 // stores only SHA-256 hashes. A token is 256 random bits, so its hash cannot be brute-forced and
 // needs no salt.
 type Tokens struct{ held []Credential }
@@ -30,7 +30,7 @@ type Tokens struct{ held []Credential }
 type Credential struct {
 	Hash skill.Digest // of the token
 	Subject
-	Expires time.Time // the token is refused from then on; zero: never
+	Expires time.Time // the server refuses the token from then on; zero means never
 }
 
 // Expired reports whether the token has expired at a given time.
@@ -47,8 +47,8 @@ func (t *Tokens) With(held []Credential) *Tokens {
 	return NewTokens(slices.Concat(t.held, held))
 }
 
-// SubsetOf reports whether before contains every token of t with the same subject and expiry, so
-// that the only change is the removal of tokens. Either may be nil, which accepts no token.
+// SubsetOf reports whether before contains every token of t with the same subject and expiry. Then
+// the only change from before to t is the removal of tokens. A nil Tokens contains no token.
 func (t *Tokens) SubsetOf(before *Tokens) bool {
 	held := func(t *Tokens) map[skill.Digest]Credential {
 		all := map[skill.Digest]Credential{}
@@ -84,8 +84,8 @@ func (t *Tokens) Len() int { return len(t.held) }
 
 // ParseTokens reads a token file. Each line is a hash "sha256:…" followed by the name of the
 // subject, which may have several words. Empty lines and lines that begin with # are ignored.
-// Subjects of a file are in no group. An error names a line by its number and never repeats it: the
-// line may be a token that was put there by mistake.
+// Subjects of a file are in no group. An error names a line by its number and never repeats the
+// line, which may be a token that someone put there by mistake.
 func ParseTokens(r io.Reader) (*Tokens, error) {
 	t := &Tokens{}
 	in := bufio.NewScanner(r)
@@ -93,7 +93,7 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 	for ; in.Scan(); n++ {
 		text := in.Text()
 		if n == 1 {
-			text = strings.TrimPrefix(text, "\ufeff") // some editors begin a file with it
+			text = strings.TrimPrefix(text, "\ufeff") // some editors write it at the beginning of a file
 		}
 		fields := strings.Fields(text)
 		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {

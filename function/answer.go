@@ -7,8 +7,8 @@ import (
 	"github.com/knack-dev/knack/tool"
 )
 
-// openAIAnswer is the message with a tool's result. A call without an id, which some
-// endpoints send, is answered without one.
+// openAIAnswer is the message with a tool's result. Some endpoints send a call without an id. Its
+// answer has none either.
 type openAIAnswer struct {
 	Role    string          `json:"role"`
 	ID      json.RawMessage `json:"tool_call_id,omitempty"`

@@ -60,13 +60,13 @@ type mcpAnnotations struct {
 	OpenWorld   bool `json:"openWorldHint"`
 }
 
-// OpenAILimit is the longest description in a definition for OpenAI, in characters: OpenAI
-// and most other endpoints of its form refuse a longer one
+// OpenAILimit is the length of the longest description in a definition for OpenAI, in characters.
+// OpenAI and most other endpoints of its form refuse a longer one
 // (github.com/OpenHands/OpenHands/issues/4838). No limit of the other formats is known.
 const OpenAILimit = 1024
 
-// Definitions describes the tools to a model: a JSON array, for Gemini one object. If the
-// client has no limit of its own, [OpenAILimit] applies to OpenAI's form. The error is the
+// Definitions describes the tools to a model. The result is a JSON array, or for Gemini one object.
+// If the client has no limit of its own, [OpenAILimit] applies to OpenAI's form. The error is the
 // context's, or reports an unknown format or a limit that is less than a tool's fixed words.
 //
 // Tools from elsewhere, which the caller itself calls, follow the tools of the set. Their

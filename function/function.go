@@ -66,16 +66,16 @@ const (
 	// MaxInput is the largest size in bytes of a call or a list of calls: the size of the largest
 	// file that a tool reads.
 	MaxInput = 16 << 20
-	// maxCalls is the largest number of calls in a list. OpenAI accepts at most 128 tools, and no
+	// maxCalls is the maximum number of calls in a list. OpenAI accepts at most 128 tools, and no
 	// model is known to make more calls in one answer.
 	maxCalls = 128
-	// maxOutput bounds the total size of the texts in a list of answers, in bytes. Further calls
-	// are answered by an error; the first answer always fits.
+	// maxOutput bounds the total size of the texts in a list of answers, in bytes. The first answer
+	// always fits. Calls beyond the bound are answered by an error.
 	maxOutput = 32 << 20
 )
 
-// ErrInput is in the chain of every error of [Call] about its input, if that is not JSON, not a
-// call in the given format, or too large. No tool was called then.
+// ErrInput matches every error of [Call] about its input. The input is not JSON, not a call in the
+// given format, or too large. No tool was called then.
 var ErrInput = errors.New("unusable tool call")
 
 func inputError(format string, args ...any) error {
@@ -148,8 +148,8 @@ func execute(ctx context.Context, h *tool.Host, tools []*tool.Tool, f Format, c 
 	return h.Watch(tool.Event{Tool: c.name, Arguments: args}, func() (tool.Result, error) { return refusal(message), nil })
 }
 
-// Execute is [Call] for one parsed call, and returns its result. arguments is the text of the
-// model. The error is the context's.
+// Execute is [Call] for one parsed call, and returns its result. arguments is the text that the
+// model wrote. The error is the context's.
 func Execute(ctx context.Context, h *tool.Host, tools []*tool.Tool, name, arguments string) (tool.Result, error) {
 	text, err := rawjson.Marshal(arguments)
 	if err != nil {
@@ -166,8 +166,8 @@ func refusal(message string) tool.Result {
 }
 
 // parseArguments returns the arguments for a tool: the JSON itself, or the JSON in a string.
-// Missing arguments count as an empty object. The tool refuses other kinds of JSON in the words of
-// its contract, as over MCP. The exception is a string that is not JSON, which reaches no tool. MCP
+// Missing arguments count as an empty object. Other kinds of JSON reach the tool, which refuses
+// them in the words of its contract, as over MCP. A string that is not JSON reaches no tool. MCP
 // does not send arguments as a string.
 func parseArguments(f Format, raw json.RawMessage) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(raw)

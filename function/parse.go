@@ -13,8 +13,8 @@ import (
 )
 
 // FormatOf returns the format of an input of [Call]. That is the first format in which the input
-// has a call, or else the first in which it parses. It is [OpenAI] if the input parses in no
-// format.
+// contains a call or, without one, the first in which it parses. It is [OpenAI] if the input parses
+// in no format.
 func FormatOf(input []byte) Format {
 	without := Format("")
 	for _, f := range []Format{OpenAI, MCP, Gemini, Anthropic} {
@@ -30,7 +30,7 @@ func FormatOf(input []byte) Format {
 }
 
 // parse reads a call, a list of calls, or a whole answer with calls. It returns an error unless all
-// of them are calls in the format, so that a faulty list is not executed in part.
+// of them are calls in the format, because a faulty list must not be executed in part.
 func parse(f Format, input []byte) (calls []call, list bool, err error) {
 	if len(input) > MaxInput {
 		return nil, false, inputError("it is larger than %d MiB", MaxInput>>20)
@@ -85,8 +85,7 @@ var answers = map[Format][]string{
 	Gemini:    {"candidates[] content parts", "content parts", "parts"},
 }
 
-// callsIn returns the list that has the calls of a vendor's answer, or nil if the input is not an
-// answer.
+// callsIn returns the list of calls in a vendor's answer, or nil if the input is not an answer.
 func callsIn(f Format, input json.RawMessage) (json.RawMessage, error) {
 	outer := fields(input)
 	if typ, _ := outer.text("type"); slices.Contains(callTypes, typ) {
@@ -119,10 +118,10 @@ func callsIn(f Format, input json.RawMessage) (json.RawMessage, error) {
 	return nil, nil
 }
 
-// isOther reports whether an element of a list is something other than a call, such as text or a
-// tool run by the vendor. The content of an Anthropic message, the parts of a Gemini message and
-// OpenAI's output items can contain calls and other items. The types of the latter may be newer
-// than this program. A call in another format, or an answer to one, is a mistake and not prose.
+// isOther reports whether an element of a list is not a call, but for example text or a tool that
+// the vendor has run. The content of an Anthropic message, the parts of a Gemini message and
+// OpenAI's output items can contain both. The types of the other items may be newer than this
+// program. A call in a different format, or an answer to one, is a mistake and not such an item.
 func isOther(f Format, one json.RawMessage) bool {
 	o := fields(one)
 	if o == nil {

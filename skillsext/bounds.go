@@ -20,8 +20,8 @@ const (
 	// maxValues bounds the JSON values in an answer, which need much more memory decoded than
 	// encoded. A page of 100 skills with 512 files each has 200,000 values.
 	maxValues = 1_000_000
-	// answerTime bounds the time from the request to the last byte of its answer. The largest
-	// file, 22 MB in Base64, then needs 3 Mbit a second.
+	// answerTime bounds the time from the request to the last byte of its answer. With it, the
+	// largest file, 22 MB in Base64, needs 3 Mbit a second.
 	answerTime = time.Minute
 )
 
@@ -29,9 +29,9 @@ const (
 // fails as soon as a bound is exceeded.
 type Bounded struct {
 	Next http.RoundTripper
-	// Time bounds one answer; zero is a minute.
+	// Time bounds one answer. Zero means a minute.
 	Time time.Duration
-	// Size bounds one answer in bytes after decompression; zero is 32 MiB.
+	// Size bounds one answer in bytes after decompression. Zero means 32 MiB.
 	Size int
 	// Exceeded, if set, is called with the reason when an answer is over a bound.
 	Exceeded func(error)
@@ -52,7 +52,7 @@ func (b *Bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// reason returns late, and reports it to Exceeded, if the timeout ended the context. Otherwise, or
+// reason returns late if the timeout ended the context, and reports it to Exceeded. Otherwise, or
 // if err is nil or io.EOF, it returns err.
 func (b *Bounded) reason(ctx context.Context, late, err error) error {
 	if err == nil || errors.Is(err, io.EOF) || !errors.Is(context.Cause(ctx), late) {
@@ -68,7 +68,7 @@ func (b *Bounded) exceeded(err error) {
 	}
 }
 
-// answerSize is the error for an answer of more than this number of bytes.
+// answerSize is the error for an answer that is too large. Its value is the bound, in bytes.
 type answerSize int
 
 func (most answerSize) Error() string {
@@ -77,7 +77,7 @@ func (most answerSize) Error() string {
 
 var errAnswerValues = fmt.Errorf("the answer has more than %d JSON values", maxValues)
 
-// boundedBody counts the bytes and values read.
+// boundedBody counts the bytes and values that are read.
 type boundedBody struct {
 	io.ReadCloser
 	of     *Bounded

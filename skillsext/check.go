@@ -29,11 +29,11 @@ const (
 // CheckOptions configures a check of a server.
 type CheckOptions struct {
 	Endpoint string // URL of MCP over Streamable HTTP
-	// HTTP is the client to use; nil means the default one with [Bounded] answers. Any
-	// other client should bound them too.
+	// HTTP is the client to use. If it is nil, the default client is used, with [Bounded] answers.
+	// Any other client should bound answers too.
 	HTTP *http.Client
-	// Protocol pins a protocol version; empty means the newest that both sides support. A version
-	// outside of [Versions] is an error.
+	// Protocol is the protocol version to use. If it is empty, the newest version that both sides
+	// support is used. A version outside of [Versions] is an error.
 	Protocol string
 	// Progress, if set, is called with the numbers of checked skills and of all skills.
 	Progress func(done, all int)
@@ -56,12 +56,12 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 }
 
-// Versions lists the known protocol versions, the newest first.
+// Versions lists the known protocol versions, newest first.
 func Versions() []string { return mcp.SupportedProtocolVersions() }
 
 // CheckServer checks a server's side of the extension: its declaration, the shapes of its answers,
-// each entry, and each file against its entry. Unlike a host it reads every file. An error means
-// that the server could not be reached; the report has the faults of the server.
+// each entry, and each file against its entry. Unlike a host, it reads every file. An error means
+// that the server could not be reached. Faults of the server are in the report.
 func CheckServer(ctx context.Context, o CheckOptions) (*Report, error) {
 	if o.Protocol != "" && !slices.Contains(Versions(), o.Protocol) {
 		return nil, fmt.Errorf("the protocol version %s is not known here", display.Echo(o.Protocol))
@@ -117,7 +117,7 @@ type checker struct {
 	report    *Report
 	modern    bool
 	directory bool
-	folders   int // folders of the current skill that were read so far
+	folders   int // folders of the current skill that were read
 }
 
 func (c *checker) find(rule, skillURI, uri, format string, args ...any) {
@@ -256,7 +256,7 @@ func (c *checker) skill(ctx context.Context, s *Skill) {
 	files := []string{s.URI}
 	if !s.Resources.IsDynamic() {
 		files = files[:0]
-		list := s.Resources.List() // an entry with too many files has a finding already
+		list := s.Resources.List() // an entry with too many files already has a finding
 		for _, r := range list[:min(len(list), maxFiles)] {
 			files = append(files, r.URI)
 		}

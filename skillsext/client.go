@@ -12,7 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// raw is an undecoded result, in which a missing member differs from a zero one.
+// raw is an undecoded result. In it, a missing member differs from a zero one.
 type raw struct {
 	mcp.ResultBase
 	data json.RawMessage
@@ -43,7 +43,7 @@ type Client struct {
 	Session *mcp.ClientSession
 }
 
-// Dial connects a host of the given name to the server at an endpoint of MCP over Streamable
+// Dial connects a host with the given name to the server at an endpoint of MCP over Streamable
 // HTTP. The HTTP client should bound answers, as [Bounded] does. The caller closes the session.
 func Dial(ctx context.Context, name, endpoint string, via *http.Client) (*Client, error) {
 	return dial(ctx, name, endpoint, "", via)
@@ -79,7 +79,7 @@ func (c *Client) Declared() (extension, folders bool) {
 	return extension, folders
 }
 
-// page has the members of the results of skills/list, skills/get and resources/directory/read.
+// page contains the members of the results of skills/list, skills/get and resources/directory/read.
 type page struct {
 	ResultType string          `json:"resultType"`
 	TTLMs      *int            `json:"ttlMs"`
@@ -166,8 +166,8 @@ func entryOf(data json.RawMessage) (*Skill, error) {
 	return s, nil
 }
 
-// All yields the skills of every page. It yields an [*EntryError] in place of an entry that cannot
-// be decoded, and continues. It yields another error, and ends, if the server repeats a cursor,
+// All yields the skills of every page. For an entry that cannot be decoded, it yields an
+// [*EntryError] and continues. It yields another error, and ends, if the server repeats a cursor,
 // sends a cursor of more than 4 KiB, or has more than 10,000 pages.
 func (c *Client) All(ctx context.Context) iter.Seq2[*Skill, error] {
 	return func(yield func(*Skill, error) bool) {
@@ -276,7 +276,7 @@ func (c *Client) directory(ctx context.Context, uri, cursor string) (*page, []*m
 	return p, list, nil
 }
 
-// Read fetches one file of a skill and verifies it against the entry; for a SKILL.md it also
+// Read fetches one file of a skill and verifies it against the entry. For a SKILL.md, it also
 // compares the frontmatter. It does not request a file that the entry does not list. The error is a
 // [*VerificationError] if the bytes must not be used.
 func (c *Client) Read(ctx context.Context, s *Skill, uri string) ([]byte, error) {
@@ -295,7 +295,7 @@ func (c *Client) Read(ctx context.Context, s *Skill, uri string) ([]byte, error)
 	return data, VerifyResource(s, uri, data)
 }
 
-// IsAnswer reports whether the server itself has sent the error of a request.
+// IsAnswer reports whether the server itself sent the error of a request.
 func IsAnswer(err error) bool { return errors.As(err, new(*jsonrpc.Error)) }
 
 func (c *Client) fetch(ctx context.Context, uri string) ([]byte, error) {

@@ -2,8 +2,8 @@ package skillsext
 
 import "github.com/modelcontextprotocol/go-sdk/mcp"
 
-// Declare adds the extension to a server's capabilities, inline, as SEP-2133 defines. The
-// server must declare resources too.
+// Declare adds the extension to a server's capabilities, in the inline form of SEP-2133. The server
+// must declare resources too.
 func Declare(caps *mcp.ServerCapabilities, directoryRead bool) {
 	settings := map[string]any{}
 	if directoryRead {

@@ -20,12 +20,11 @@ const (
 	MethodReadDirectory = "resources/directory/read"
 	// DirectoryType is the media type of a directory resource.
 	DirectoryType = "inode/directory"
-	// dynamic replaces a manifest if content has no stable digests.
+	// dynamic replaces a manifest if the content has no stable digests.
 	dynamic = "dynamic"
 )
 
-// Since is the first protocol version whose results carry resultType, ttlMs and
-// cacheScope.
+// Since is the first protocol version whose results contain resultType, ttlMs and cacheScope.
 const Since = "2026-07-28"
 
 // The limits of one skill, SKILL.md included (SEP-2640). A host must accept a skill within
@@ -35,8 +34,8 @@ const (
 	maxBytes = skill.MaxSkillSize
 )
 
-// Skill is an entry. It has everything that a host needs to show a skill, to ask for approval, and
-// to verify every file that it reads later.
+// Skill is an entry. It contains everything that a host needs to show a skill, to ask for approval,
+// and to verify every file that it reads later.
 type Skill struct {
 	URI         string      `json:"uri"` // of SKILL.md
 	Frontmatter Frontmatter `json:"frontmatter"`
@@ -82,8 +81,8 @@ type Resource struct {
 	Size   int64  `json:"size"`
 }
 
-// Resources is a skill's complete manifest, or the mark that its content is generated and has
-// no manifest.
+// Resources is a skill's complete manifest. If the content is generated, it is a mark instead, and
+// there is no manifest.
 type Resources struct {
 	list    []Resource
 	dynamic bool
@@ -106,7 +105,7 @@ func (r Resources) MarshalJSON() ([]byte, error) {
 	return r.appendTo(nil), nil
 }
 
-// appendTo appends the manifest, or the mark, as JSON. Entries are encoded by hand because
+// appendTo appends the manifest, or the mark, as JSON. It encodes entries by hand, because
 // encoding/json parses the output of a MarshalJSON method again at each enclosing level. A page of
 // skills has a hundred entries with some files each, and the parsing would be an eighth of the cost
 // of listing them.
@@ -128,8 +127,8 @@ func (r Resources) appendTo(b []byte) []byte {
 	return append(b, ']')
 }
 
-// AppendJSON appends the entry as JSON. It writes the frontmatter unchanged, which must
-// therefore be JSON.
+// AppendJSON appends the entry as JSON. It writes the frontmatter unchanged, so the frontmatter
+// must be JSON.
 func (s *Skill) AppendJSON(b []byte) []byte {
 	if s == nil {
 		return append(b, "null"...)

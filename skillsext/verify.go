@@ -26,8 +26,8 @@ const (
 	reasonFrontmatter = "frontmatter"
 )
 
-// VerificationError reports a file that differs from its entry. The file must not be used; for
-// a SKILL.md the skill must not be loaded (SEP-2640, integrity and verification).
+// VerificationError reports a file that differs from its entry. The host must not use the file. If
+// it is a SKILL.md, the host must not load the skill (SEP-2640, integrity and verification).
 type VerificationError struct {
 	// Reason is "unlisted" for a file that the entry does not list, and "size", "digest" or
 	// "frontmatter" for a file that differs from the entry in that respect.
@@ -40,9 +40,9 @@ type VerificationError struct {
 // Error returns a message with the file and the reason.
 func (e *VerificationError) Error() string { return e.URI + ": " + e.detail }
 
-// VerifyResource checks the bytes of one file against the host's entry, which must list the
-// file with the same size and digest. Without a manifest there is nothing to compare with;
-// files then only have to be within the skill.
+// VerifyResource checks the bytes of one file against the host's entry, which must list the file
+// with the same size and digest. Without a manifest, it only checks that the file is within the
+// skill.
 func VerifyResource(s *Skill, uri string, data []byte) error {
 	if s.Resources.IsDynamic() {
 		if root, ok := strings.CutSuffix(s.URI, "/"+skill.MainFile); !ok || !strings.HasPrefix(canonical(uri), canonical(root)+"/") {
@@ -63,8 +63,8 @@ func VerifyResource(s *Skill, uri string, data []byte) error {
 	return nil
 }
 
-// VerifySkillMD checks a SKILL.md: size and digest, and its frontmatter against
-// the entry's, field by field.
+// VerifySkillMD checks a SKILL.md: its size and digest, and each field of its frontmatter against
+// the entry's.
 func VerifySkillMD(s *Skill, data []byte) error {
 	if err := VerifyResource(s, s.URI, data); err != nil {
 		return err
@@ -90,8 +90,8 @@ func (s *Skill) resource(uri string) (Resource, bool) {
 	return Resource{}, false
 }
 
-// canonical returns one spelling for all ways to percent-encode a skill URI. URIs of other
-// schemes stay unchanged.
+// canonical returns the same text for all ways to percent-encode a skill URI. It leaves URIs of
+// other schemes unchanged.
 func canonical(uri string) string {
 	if u, err := skill.ParseURI(uri); err == nil {
 		return u.String()
@@ -100,8 +100,8 @@ func canonical(uri string) string {
 }
 
 // frontmatterDifferences compares the frontmatter of an entry and of a SKILL.md. It compares every
-// field, in both directions and without type conversion. Mappings may be in any order, lists may
-// not, and numbers are compared by their value.
+// field, in both directions and without type conversion. The order of a mapping does not matter,
+// but the order of a list does. Numbers are compared by their value.
 func frontmatterDifferences(entry Frontmatter, data []byte) ([]string, error) {
 	d := frontmatter.Parse(data)
 	if d.Repaired || len(d.Fields) == 0 {
@@ -178,7 +178,7 @@ func isComposite(v any) bool {
 	return false
 }
 
-// sameNumber compares numbers exactly, if their magnitude fits a double.
+// sameNumber compares numbers exactly if their magnitude fits a double.
 func sameNumber(a, b string) bool {
 	if a == b {
 		return true
@@ -201,8 +201,8 @@ func describe(v any) string {
 	return display.Excerpt(string(b))
 }
 
-// checkEntry returns the violations of SEP-2640, of the Agent Skills specification and of the
-// limits in an entry, one line each.
+// checkEntry returns the violations in an entry, one line each: of SEP-2640, of the Agent Skills
+// specification and of the limits.
 func checkEntry(s *Skill) []string {
 	root, ok := strings.CutSuffix(s.URI, "/"+skill.MainFile)
 	if !ok || !strings.Contains(s.URI, "://") || strings.HasSuffix(root, "/") {
