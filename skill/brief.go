@@ -8,8 +8,9 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// opening matches the first words of a description if they tell only when and by whom the skill is
-// used. The purpose follows them. The words are from the openings of 776 real descriptions.
+// opening matches the first words of a description if they only tell when and by whom the skill is
+// used. The skill's purpose follows them. The pattern comes from the openings of 776 real
+// descriptions.
 var opening = lazyregexp.New(`(?i)^(?:(?:always |proactively )?(?:(?:use|invoke|activate|load|apply) (?:this|the)(?: skill)?|(?:this|the) skill (?:should|must|can) be (?:used|invoked|activated|loaded)|use)` +
 	`(?: proactively)?,? (?:when(?:ever)?|any ?time|every time|if|for|to)|(?:when(?:ever)?|if) (?:the |a )?(?:users?|you|someone))[:,]?\s`)
 
@@ -38,14 +39,14 @@ func Gist(description string) string {
 		return description
 	}
 	first, size := utf8.DecodeRuneInString(rest)
-	if second, _ := utf8.DecodeRuneInString(rest[size:]); unicode.IsUpper(second) { // iOS, eBPF
+	if second, _ := utf8.DecodeRuneInString(rest[size:]); unicode.IsUpper(second) { // the word begins in lower case, like iOS or eBPF
 		return rest
 	}
 	return string(unicode.ToUpper(first)) + rest[size:]
 }
 
-// Brief shortens a description to length n with cut. A description that is too long first loses its
-// opening; see [Gist].
+// Brief shortens a description to length n with cut. If the description is too long, Brief first
+// removes its opening; see [Gist].
 func Brief(description string, n int, cut func(text string, n int) string) string {
 	if short := cut(description, n); short == description {
 		return description

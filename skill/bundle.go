@@ -28,13 +28,14 @@ type Root struct {
 	Also  string
 	Scope Scope
 	Dir   string // absolute folder, for people; empty when not on a disk
-	// Absent is set if Dir was missing when the root was made. The first scan does not look again.
+	// Absent is set if Dir was missing when the root was made. The first scan then skips it.
 	Absent bool
-	// Shown is the folder as a user of this machine would write it: "~/.claude/skills". It is empty
-	// if clients on other machines send requests too. Answers then name the root only by its label.
+	// Shown is the folder as a user of this machine would write it: "~/.claude/skills". If clients
+	// on other machines send requests too, it is empty, and answers name the root only by its
+	// label.
 	Shown string
 	// Prefix is the first part of the URIs of the root's skills. It is the label if several roots
-	// are served, so that no root can take over another's URI, and otherwise empty.
+	// are served, because no root may use another's URIs. Otherwise it is empty.
 	Prefix string
 	// Unlisted keeps the root's skills out of lists and searches, because clients show them by
 	// other means. The skills still load by name and by URI.
@@ -46,11 +47,12 @@ type Root struct {
 	Plugin string
 	// ShownBy lists the clients that show the root's skills on their own, separated by commas.
 	ShownBy string
-	// Remote is set for the root of a followed source. If it has a copy of another root's skill,
-	// the copy is not served, so that servers that follow each other do not multiply skills.
+	// Remote is set for the root of a followed source. If such a root contains a copy of another
+	// root's skill, the copy is not served. Otherwise, servers that follow each other would
+	// multiply skills.
 	Remote bool
 	// Real is the path of Dir at the start, with links resolved if possible. It is empty if no rule
-	// needs the targets of links; see [Scan.Real].
+	// depends on the targets of links; see [Scan.Real].
 	Real string
 	// Publisher describes the publisher of a root whose label the server's operator chose. Such a
 	// label is the prefix even for a single root. Publisher is nil for any other root.
@@ -64,7 +66,7 @@ type Publisher struct {
 	URL   string // an http or https address
 }
 
-// Title returns the name of the root's publisher, or else the root's label.
+// Title returns the name of the root's publisher or, without one, the root's label.
 func (r *Root) Title() string {
 	if r.Publisher != nil && r.Publisher.Title != "" {
 		return r.Publisher.Title
@@ -103,7 +105,7 @@ func (r *Root) LocalName() string { return cmp.Or(r.Shown, filepath.ToSlash(r.Di
 
 // Bundle is one skill as a source found it: a folder with a SKILL.md in some spelling, not yet
 // parsed. Only the source knows the location of its bytes. A Bundle must not be changed after its
-// source has returned it. The source compares it with the next scan, and the skill that was read
+// source has returned it. The source compares it with the next scan, and the skill that was loaded
 // from it shares it.
 type Bundle struct {
 	// Path is the folder's slash-separated path below its root, "." when the
@@ -115,25 +117,25 @@ type Bundle struct {
 	// contains, in its spelling on disk. It is empty if the folder has only spellings that
 	// are not served (see Extra.Others).
 	Entry string
-	// Stamp is the entry's identity when it was scanned. Equal stamps mean equal
-	// bytes, unless Stamp.Racy.
+	// Stamp is the entry's identity when it was scanned. Equal stamps mean equal bytes, unless
+	// [Stamp.Racy].
 	Stamp Stamp
-	// FS is the folder, contained: opening a name never leaves it, never blocks, and yields regular
-	// files and directories only. Each Stat of an open file returns its current state, since
-	// readers compare two states to detect a change.
+	// FS is the skill's folder, contained. Opening a name never leaves the folder, never blocks,
+	// and yields only regular files and directories. Each Stat of an open file returns its current
+	// state, because readers compare two states to detect a change.
 	FS fs.FS
-	// Extra has properties that few bundles have, or is nil.
+	// Extra contains properties that few bundles have, or is nil.
 	Extra *Extra
 }
 
-// Extra holds the properties that few bundles have.
+// Extra contains the properties that few bundles have.
 type Extra struct {
-	// Others lists the other entries of the folder that spell SKILL.md in some way and are
-	// not served as such, sorted.
+	// Others lists the other entries of the folder whose names spell SKILL.md in some way, sorted.
+	// They are not served as SKILL.md.
 	Others []string
-	// Link is the resolved path of a folder that is a link, and otherwise empty.
+	// Link is the resolved path of the folder if it is a link, and otherwise empty.
 	Link string
-	// Fault, if not nil, is the reason why the entry cannot be served, such as a link out of the
+	// Fault, if not nil, is the reason that the entry cannot be served, such as a link out of the
 	// folder, a pipe or no permission. Stamp may then be zero.
 	Fault error
 }
@@ -162,7 +164,7 @@ func (b *Bundle) Fault() error {
 	return b.Extra.Fault
 }
 
-// WithFault returns a copy of the bundle with another [Extra.Fault].
+// WithFault returns a copy of the bundle with a different [Extra.Fault].
 func (b *Bundle) WithFault(err error) *Bundle {
 	one, extra := *b, Extra{}
 	if b.Extra != nil {
@@ -181,10 +183,11 @@ func (b *Bundle) Folder() string {
 	return filepath.Base(b.rootDir())
 }
 
-// Placed is a file system whose folder is on this machine, but not below the folder of its root.
+// Placed is a file system whose folder is on this machine, but not below its root's folder.
 type Placed interface {
 	fs.FS
-	// Place returns the folder's absolute path once its files were verified, or "".
+	// Place returns the folder's absolute path after its files were verified. Before that, it
+	// returns "".
 	Place() string
 }
 
@@ -212,8 +215,8 @@ func (b *Bundle) Contains(path string) bool {
 	return b.Path == "." && path != "." || strings.HasPrefix(path, b.Path+"/")
 }
 
-// Same reports whether both bundles yield the same skill, judged by their stamps. A
-// bundle with a fault is never the same.
+// Same reports whether both bundles yield the same skill, according to their stamps. It returns
+// false for a bundle with a fault.
 func (b *Bundle) Same(o *Bundle) bool {
 	return b.Path == o.Path && b.rootDir() == o.rootDir() && b.Entry == o.Entry && b.Stamp == o.Stamp && b.Link() == o.Link() &&
 		b.Fault() == nil && o.Fault() == nil && slices.Equal(b.Others(), o.Others())
@@ -227,7 +230,7 @@ var EntryNames = [...]string{"SKILL.md", "skill.md", "SKILL.MD", "Skill.md"}
 func IsEntryName(name string) bool { return slices.Contains(EntryNames[:], name) }
 
 // IsEntryNameInAnyCase reports whether a file name spells SKILL.md in some case. It compares only
-// ASCII names, since a Unicode fold would take the Kelvin sign for a K.
+// ASCII names, because Unicode case folding would accept the Kelvin sign for a K.
 func IsEntryNameInAnyCase(name string) bool {
 	return len(name) == len(MainFile) && strings.EqualFold(name, MainFile)
 }

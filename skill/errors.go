@@ -13,44 +13,44 @@ import (
 // Reasons why a file could not be read. Sources return them wrapped. Other failures are
 // [io/fs.ErrNotExist], [io/fs.ErrPermission] or an error of the system.
 var (
-	// ErrOutside: the name, or a link it passes through, leaves the skill's folder.
+	// ErrOutside reports a name that leads out of the skill's folder, perhaps through a link.
 	ErrOutside = errors.New("leads outside the skill's folder")
-	// ErrNotRegular: a directory, pipe, socket or device in a file's place.
+	// ErrNotRegular reports a directory, a pipe, a socket or a device where a file is expected.
 	ErrNotRegular = errors.New("not a regular file")
-	// ErrTooLarge: more bytes than the limit for its kind of file.
+	// ErrTooLarge reports a file with more bytes than the limit for its kind.
 	ErrTooLarge = errors.New("too large")
-	// ErrNotUTF8: bytes that are not valid UTF-8 where text is required.
+	// ErrNotUTF8 reports bytes that are not valid UTF-8 where text is required.
 	ErrNotUTF8 = errors.New("not valid UTF-8")
-	// ErrUnstable: the file changed each time it was read.
+	// ErrUnstable reports a file that changed during each attempt to read it.
 	ErrUnstable = errors.New("changes while it is read")
-	// ErrSilent: the disk did not answer in time.
+	// ErrSilent reports a disk that did not answer in time.
 	ErrSilent = realpath.ErrSilent
-	// ErrNotFolder: something else in a folder's place.
+	// ErrNotFolder reports a file where a folder is expected.
 	ErrNotFolder = errors.New("it is a file, not a folder")
-	// ErrLeavesProject: a project's file names a folder, and a link on the path to it leads out of
-	// the project.
+	// ErrLeavesProject reports a folder that a project's file names, if a link on the path to it
+	// leads out of the project.
 	ErrLeavesProject = errors.New("a link leads out of the project")
 	// ErrBusy is returned if too many reads of one disk are still waiting.
 	ErrBusy = limit.ErrBusy
 	// ErrNoRoom is returned if the answers in progress use all memory.
 	ErrNoRoom = limit.ErrNoRoom
-	// ErrIncomplete is returned if a folder of the skill cannot be read or is deeper than
-	// [MaxDepth] levels, so that a list of its files would lack some.
+	// ErrIncomplete is returned if a list of the skill's files would lack some. A folder cannot be
+	// read or is deeper than [MaxDepth] levels, or no URI can contain a file's path.
 	ErrIncomplete = errors.New("a folder cannot be read or is more than 12 levels deep, or a file has a name that no URI can carry, so files would be missing")
 )
 
 // LockError reports that the lock of a skill's folder forbids serving the skill or one of its
 // files. Its texts contain no path of the machine.
 type LockError struct {
-	Changed      bool // the lock has the skill with other content
+	Changed      bool // the lock contains the skill with other content
 	Message, Fix string
 }
 
 // Error returns the message.
 func (e *LockError) Error() string { return e.Message }
 
-// Refusal returns the [LockError] or [HeldError] in err, or nil. If it is not nil, the skill must
-// not be served, not even as a text that was read earlier.
+// Refusal returns the [LockError] or [HeldError] in err, or nil. If the result is not nil, the
+// skill must not be served. Even a text that was read earlier must not be.
 func Refusal(err error) error {
 	if locked, ok := errors.AsType[*LockError](err); ok {
 		return locked
@@ -64,7 +64,7 @@ func Refusal(err error) error {
 // StoreError reports that a skill from a remote source, or one of its files, cannot be served. Its
 // texts contain no path of the machine.
 type StoreError struct {
-	Damaged      bool // the stored copy has changed; otherwise it could not be fetched
+	Damaged      bool // the stored copy has changed; if not set, the skill could not be fetched
 	Message, Fix string
 }
 
@@ -72,7 +72,8 @@ type StoreError struct {
 func (e *StoreError) Error() string { return e.Message }
 
 // HeldError reports that the operator's policy forbids serving a skill or one of its files. Its
-// texts are for the operator. Models and clients only get [Held], since a finding quotes the skill.
+// texts are for the operator. Models and clients only get [Held], because a finding quotes the
+// skill.
 type HeldError struct {
 	Pending bool // not judged yet
 	// Name is the skill's name as read. It may be known although the skill is not served.
@@ -145,7 +146,7 @@ const (
 	LackTime    Lack = "time"    // its release is being fetched for the first time
 )
 
-// Error returns a text with the time since which the source is unreachable or refused.
+// Error describes the state of the source, with the time at which the state began.
 func (e *UnreachableError) Error() string {
 	state := "unreachable since "
 	switch e.Cause {
@@ -159,8 +160,8 @@ func (e *UnreachableError) Error() string {
 	return state + e.Since.UTC().Format(time.DateTime) + " UTC"
 }
 
-// FolderReason returns the reason why a folder of skills cannot be read, and the fix, without a
-// path of the machine.
+// FolderReason returns the reason that a folder of skills cannot be read, and the fix. Neither
+// contains a path of the machine.
 func FolderReason(err error) (reason, fix string) {
 	if gone, ok := errors.AsType[*UnreachableError](err); ok {
 		return gone.Error(), "its skills follow once its source has a release; the server's log says why it has none"

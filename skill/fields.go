@@ -16,7 +16,7 @@ import (
 // judgeFields reads the fields that knack uses from the document.
 func (s *Skill) judgeFields(d *frontmatter.Document) {
 	if skips(d.Problems) && len(d.Fields) == 0 {
-		return // without frontmatter, its absence is the only problem
+		return // the missing frontmatter is the only problem
 	}
 	s.judgeName(d)
 	s.judgeDescription(d)
@@ -61,14 +61,14 @@ func isEmpty(v frontmatter.Value) bool {
 	return strings.TrimSpace(v.Text) == ""
 }
 
-// judgeInvocation decides whether models and users may call the skill. An author's restriction
-// counts in any spelling of its key: disable-model-invocation with any value that is neither empty
-// nor a clear no, or user-invocable with a clear no.
+// judgeInvocation decides whether models and users may call the skill. It applies an author's
+// restriction in any spelling of its key. disable-model-invocation restricts with any value that is
+// neither empty nor a clear no. user-invocable restricts with a clear no.
 func (s *Skill) judgeInvocation(d *frontmatter.Document) {
 	for i := range d.Fields {
 		f := &d.Fields[i]
 		if len(f.Key) < len("user-invocable") {
-			continue // too short for both keys, whatever invisible characters and look-alike letters it has
+			continue // shorter than both keys, even with invisible characters
 		}
 		key := strings.ReplaceAll(typo.Fold(f.Key), "_", "-")
 		if key != "disable-model-invocation" && key != "user-invocable" {
@@ -179,8 +179,9 @@ func quoteName(name string) string {
 	return display.Quote(name)
 }
 
-// folderFix suggests how to make name and folder equal. Usually the folder is renamed, since agents
-// and other skills use the name, unless only the folder's name is valid, or the name is taken.
+// folderFix suggests how to make name and folder equal. It suggests to rename the folder, because
+// agents and other skills use the name. It suggests a different fix if only the folder's name is
+// valid, or if a folder with the name exists.
 func (s *Skill) folderFix() string {
 	switch {
 	case s.taken(s.Name) && ValidName(s.Folder()):
@@ -199,13 +200,14 @@ func (s *Skill) folderFix() string {
 }
 
 // taken reports whether there is a folder with this name beside the skill's folder. On a disk that
-// ignores case, the skill's own folder can answer to the name, so it is excluded in any case.
+// ignores case, the skill's own folder may have the name in another case. So taken ignores names
+// that differ only in case.
 func (s *Skill) taken(name string) bool {
 	by, can := s.FS.(interface{ Beside(name string) bool })
 	return can && !strings.EqualFold(name, s.Folder()) && by.Beside(name)
 }
 
-// proposedName returns a replacement for an invalid name: the folder's, if that is valid.
+// proposedName returns a replacement for an invalid name. It is the folder's name if that is valid.
 func (s *Skill) proposedName() string {
 	if ValidName(s.Folder()) {
 		return s.Folder()
@@ -280,7 +282,7 @@ func (s *Skill) judgeDescription(d *frontmatter.Document) {
 	}
 }
 
-// plainText returns the text of a value; for a list or mapping, its scalars in order.
+// plainText returns the text of a value. For a list or mapping, that is its scalars in order.
 func plainText(v frontmatter.Value) string {
 	switch v.Kind {
 	case frontmatter.Null:
@@ -311,7 +313,7 @@ func (s *Skill) judgeCompatibility(d *frontmatter.Document) {
 	}
 }
 
-// readAsText reports whether the field was read as text because it is not valid YAML.
+// readAsText reports whether a field was read as text because its value is not valid YAML.
 func readAsText(d *frontmatter.Document, key string) bool {
 	f, ok := d.Field(key)
 	return ok && f.Value.Kind == frontmatter.String && slices.ContainsFunc(d.Problems, func(p Problem) bool { return p.Rule == frontmatter.YAMLSyntax && p.Field == key })
@@ -323,7 +325,7 @@ const maxMetadata = 10
 func (s *Skill) judgeMetadata(d *frontmatter.Document) {
 	f, ok := d.Field("metadata")
 	if !ok || readAsText(d, "metadata") {
-		return // its fault is reported already
+		return // another problem reports its fault
 	}
 	if f.Value.Kind != frontmatter.Map {
 		s.problem(frontmatter.Metadata, f.Value.Position, f.Key, "metadata is not a mapping", "write metadata as key: 'value' lines, or delete it")

@@ -14,8 +14,8 @@ const MaxFile = 16 << 20
 // readTries is the number of attempts to read a file that keeps changing.
 const readTries = 4
 
-// ReadFile reads a regular file of at most limit bytes in one state: if the stamp differs
-// before and after, it reads the file again. It reads at most limit+1 bytes.
+// ReadFile reads a regular file of at most limit bytes in one state. If the stamp differs before
+// and after, it reads the file again. It reads at most limit+1 bytes.
 func ReadFile(fsys fs.FS, name string, limit int64) ([]byte, Stamp, error) {
 	return readFile(fsys, name, limit, nil)
 }
@@ -57,8 +57,8 @@ func readOnce(fsys fs.FS, name string, limit int64, buf []byte) (data []byte, st
 	n, err := io.ReadFull(f, buf)
 	switch {
 	case err == nil:
-		// The file has grown since the stat. A file in /proc comes here too, since its size is 0,
-		// but no skill has one.
+		// The file has grown since the stat. A file in /proc also gets here, because its size is 0,
+		// but no skill contains one.
 		return nil, Stamp{}, false, nil
 	case !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, Stamp{}, false, err
@@ -97,7 +97,7 @@ func FilePath(p string) (string, error) {
 	}
 	clean := strings.Join(out, "/")
 	if hasDrive(clean) {
-		return "", ErrOutside // the drive was behind "./"
+		return "", ErrOutside // the drive came after "./"
 	}
 	return clean, nil
 }
@@ -107,8 +107,8 @@ func hasDrive(p string) bool {
 	return len(p) >= 2 && p[1] == ':' && (p[0] >= 'a' && p[0] <= 'z' || p[0] >= 'A' && p[0] <= 'Z')
 }
 
-// Hidden reports whether a path contains a dot-entry. No surface lists, reads or hashes
-// these.
+// Hidden reports whether a path contains a dot-entry. No surface lists, reads or hashes such a
+// path.
 func Hidden(p string) bool {
 	for seg := range strings.SplitSeq(p, "/") {
 		if strings.HasPrefix(seg, ".") && seg != "." {
@@ -129,18 +129,18 @@ type Stamp struct {
 }
 
 // StampRacy is the age of a change below which another write can leave the same stamp. It is the
-// coarsest time stamp of the file systems in use (FAT: 2 s).
+// resolution of the coarsest time stamps of file systems in use (FAT: 2 s).
 const StampRacy = 2 * time.Second
 
-// Racy reports whether the file was changed so shortly before now that a later write could
-// leave the same stamp. Git guards its index in the same way.
+// Racy reports whether the file was changed so shortly before now that a later write could leave
+// the same stamp. Git's index has the same check.
 func (s Stamp) Racy(now time.Time) bool {
 	t := max(s.MTime, s.CTime)
 	return now.UnixNano()-t < int64(StampRacy)
 }
 
-// StampOf returns the stamp of a file's info. If a source has more data than [fs.FileInfo] has, its
-// info has a method Stamp() Stamp.
+// StampOf returns the stamp of a file's info. A source that knows more than [fs.FileInfo] returns
+// infos with a method Stamp() Stamp.
 func StampOf(info fs.FileInfo) Stamp {
 	if s, ok := info.(interface{ Stamp() Stamp }); ok {
 		return s.Stamp()

@@ -3,7 +3,7 @@ package skill
 import "context"
 
 // LargeManifest is [Skill.Manifest] with the given limits instead of the limits for publication.
-// The files need not belong to one state: a file that changes meanwhile is described as it was
+// The files need not belong to one state. A file that changes meanwhile is described as it was
 // read. LargeManifest does not hash known files again if their stamps are unchanged.
 func (s *Skill) LargeManifest(ctx context.Context, known []File, maxFiles int, maxSize int64) ([]File, error) {
 	files, more, err := s.List(ctx, maxFiles)

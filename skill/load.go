@@ -32,8 +32,8 @@ type Skill struct {
 
 	// Name and Description as written, trimmed; empty if they cannot be read.
 	Name, Description string
-	// Available is set if name and description are usable. Otherwise the skill is skipped,
-	// and Problems has the reason.
+	// Available is set if name and description are usable. Otherwise the skill is skipped, and
+	// Problems contains the reason.
 	Available bool
 	// Publishable is set if the SKILL.md satisfies the Skills extension. Only the manifest shows
 	// whether the other files are within its limits.
@@ -44,13 +44,14 @@ type Skill struct {
 	// UserInvocable is false if the author keeps the skill out of people's menus
 	// (user-invocable: false).
 	UserInvocable bool
-	// Size is the size of SKILL.md. Its position in the struct avoids padding, since there
-	// are many skills.
+	// Size is the size of SKILL.md. At this place in the struct, the field needs no padding. That
+	// matters because there are many skills.
 	Size int32
 	// Disabled is the line with which the author withholds the skill from models, usually
-	// "disable-model-invocation: true"; "" if models may load it.
+	// "disable-model-invocation: true". It is "" if models may load the skill.
 	Disabled string
-	// Frontmatter has every field as written, as one JSON object; nil without frontmatter.
+	// Frontmatter contains every field as written, as one JSON object. It is nil without
+	// frontmatter.
 	Frontmatter json.RawMessage
 	// Problems are sorted by position.
 	Problems []Problem
@@ -58,8 +59,8 @@ type Skill struct {
 	Digest Digest
 }
 
-// Load reads and judges a bundle. It never fails: a skill that cannot be read is not
-// available, and its problems have the reason.
+// Load reads and judges a bundle. It never fails. A skill that cannot be read is not available, and
+// its problems contain the reason.
 func Load(b *Bundle) *Skill {
 	s := &Skill{Bundle: b, ModelInvocable: true, UserInvocable: true}
 	data, ok := s.readEntry()
@@ -70,7 +71,7 @@ func Load(b *Bundle) *Skill {
 	return s.parsed(data, s.Stamp)
 }
 
-// Parsed returns the skill of the same bundle with these bytes of SKILL.md and their stamp. It does
+// Parsed returns the skill of the same bundle with other bytes of SKILL.md and their stamp. It does
 // not retain the bytes.
 func (s *Skill) Parsed(data []byte, stamp Stamp) *Skill {
 	n := &Skill{Bundle: s.Bundle, ModelInvocable: true, UserInvocable: true}
@@ -96,7 +97,8 @@ func (s *Skill) parsed(data []byte, stamp Stamp) *Skill {
 	return s
 }
 
-// setStamp sets the stamp of the bytes that were read, nearly always the bundle's.
+// setStamp sets the stamp of the bytes that were read. Nearly always, it is the bundle's stamp
+// already.
 func (s *Skill) setStamp(stamp Stamp) {
 	if stamp != s.Stamp {
 		b := *s.Bundle
@@ -122,7 +124,7 @@ func (s *scratch) done() {
 }
 
 // copyTexts copies the texts that share memory with the file. Name and description become parts of
-// the frontmatter's JSON if it contains them unchanged, as it nearly always does.
+// the frontmatter's JSON if that contains them unchanged, as it nearly always does.
 func (s *Skill) copyTexts() {
 	all := textOf(s.Frontmatter)
 	for _, text := range []*string{&s.Name, &s.Description} {
@@ -138,7 +140,7 @@ func (s *Skill) copyTexts() {
 	}
 }
 
-// explainEmpty tells the author why YAML sees an empty field: its value begins with a #.
+// explainEmpty explains to the author that a field is empty because its value begins with a #.
 func (s *Skill) explainEmpty(d *frontmatter.Document, data []byte) {
 	for i, p := range s.Problems {
 		if p.Rule != frontmatter.NameMissing && p.Rule != frontmatter.DescriptionMissing {
@@ -217,11 +219,11 @@ func (s *Skill) fault(err error) {
 		s.problem(frontmatter.HeldBack, Position{}, "", held.Message, held.Fix)
 		return
 	}
-	s.problem(rule, Position{}, "", message, fix) // a message is shown beside the path
+	s.problem(rule, Position{}, "", message, fix) // messages are shown beside the path, so they need not repeat it
 }
 
-// unreadable returns the rule about a file that could not be read, the message with the reason, and
-// the fix.
+// unreadable returns the rule that a file breaks if it cannot be read, the message with the reason,
+// and the fix.
 func unreadable(err error) (rule RuleID, message, fix string) {
 	rule, message, fix = frontmatter.FileUnreadable, "cannot be read", "see whether the disk and the file can be read at all"
 	switch {
@@ -244,8 +246,8 @@ func unreadable(err error) (rule RuleID, message, fix string) {
 	return rule, message, fix
 }
 
-// FileReason returns the reason why a file of a skill cannot be read, and the fix, without a path
-// of the machine.
+// FileReason returns the reason that a file of a skill cannot be read, and the fix. Neither
+// contains a path of the machine.
 func FileReason(err error) (reason, fix string) {
 	_, reason, fix = unreadable(err)
 	return reason, fix
@@ -285,8 +287,9 @@ func (s *Skill) InURI() bool {
 }
 
 // Paths returns the two paths below the root that can name the skill in a URI. folder is the path
-// of the skill's folder; for the root itself, it is the folder's name. named ends in the skill's
-// name instead; it is "" if that name is the folder's or is not valid.
+// of the skill's folder. If the root itself is the skill, folder is the name of the root's folder.
+// named has the skill's name as its last element. It is "" if the name equals the folder's or is
+// not valid.
 func (s *Skill) Paths() (folder, named string) {
 	if folder = s.Path; folder == "." {
 		folder = s.Folder()

@@ -20,8 +20,8 @@ const (
 	MaxSkillSize = 16 << 20
 	// MaxDepth bounds folders below a root and inside a skill.
 	MaxDepth = 12
-	// MaxFolder bounds the names in one folder of a listed skill, and FolderMemory is their
-	// approximate memory in bytes.
+	// MaxFolder bounds the names in one folder of a listed skill. FolderMemory is the approximate
+	// memory of these names, in bytes.
 	MaxFolder    = 10_240
 	FolderMemory = 4 << 20
 )
@@ -30,15 +30,15 @@ const (
 type File struct {
 	Path   string // slash-separated below the skill; the main file is "SKILL.md"
 	Size   int64
-	Digest Digest // of the content, in a [Manifest]; zero in a listing
+	Digest Digest // of the content; zero in the result of List
 	Stamp  Stamp
 }
 
-// List lists the regular files of the skill in path order, without dot-entries and links that leave
-// the skill. It stops after limit files, or at a folder of more than [MaxFolder] names; more is
-// then true. If a folder cannot be read or is more than [MaxDepth] levels down, or no URI can carry
-// a file's path, the error is [ErrIncomplete], and the result has the files found. If the disk
-// fails for the moment, List returns the file system's error.
+// List lists the regular files of the skill in path order. It leaves out dot-entries and links that
+// lead out of the skill. It stops after limit files, or at a folder of more than [MaxFolder] names;
+// more is then true. The error is [ErrIncomplete] if a folder cannot be read or is more than
+// [MaxDepth] levels down, or if no URI can contain a file's path. The result then contains the
+// other files. If the disk fails for the moment, List returns the file system's error.
 func (s *Skill) List(ctx context.Context, limit int) (files []File, more bool, err error) {
 	lacks := ""
 	err = fs.WalkDir(&namesFS{s.FS, 2 * max(limit, MaxFolder)}, ".", func(p string, e fs.DirEntry, err error) error {
@@ -71,8 +71,8 @@ func (s *Skill) List(ctx context.Context, limit int) (files []File, more bool, e
 		name := s.served(p)
 		info, err := fs.Stat(s.FS, p)
 		if name == "" {
-			// A name that is not UTF-8 cannot be opened through an fs.FS, so the type of its file
-			// comes from the folder.
+			// A name that is not UTF-8 cannot be opened through an fs.FS. The folder still reports
+			// the type of its file.
 			if regular := err == nil && info.Mode().IsRegular() || err != nil && e.Type().IsRegular(); regular && CleanPath(p) != nil {
 				lacks = cmp.Or(lacks, p)
 			}
@@ -101,7 +101,8 @@ func (s *Skill) List(ctx context.Context, limit int) (files []File, more bool, e
 	return files, more, err
 }
 
-// namesFS bounds the names that a walk reads, since the walk holds the names of all parent folders.
+// namesFS bounds the names that a walk reads, because the walk keeps the names of all parent
+// folders in memory.
 type namesFS struct {
 	fs.FS
 	left int
@@ -116,8 +117,8 @@ func (n *namesFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// failsNow reports whether an error comes from a failure of the disk or the system that may soon
-// pass.
+// failsNow reports whether an error comes from a failure of the disk or the system that may soon be
+// over.
 func failsNow(err error) bool {
 	return errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
@@ -129,8 +130,9 @@ func skipEntry(e fs.DirEntry) error {
 	return nil
 }
 
-// served maps a name on disk to its served name: the entry in any spelling is SKILL.md. It
-// returns "" for a name that no URI can carry or that the main file hides.
+// served maps a name on disk to its served name. The entry is served as SKILL.md, in whatever
+// spelling it has. served returns "" for a name that no URI can contain, or that the main file
+// hides.
 func (s *Skill) served(p string) string {
 	if p == s.Entry {
 		return MainFile
@@ -155,21 +157,21 @@ func (s *Skill) ReadServed(path string, limit int64) ([]byte, Stamp, error) {
 	return ReadFile(s.FS, s.OnDisk(path), limit)
 }
 
-// onePass is a file system that lists and hashes the files of a skill in one pass, if it
-// can ensure that they all belong to one state. known are files from an earlier call. ok is
-// false if the caller must list and hash the files itself.
+// onePass is a file system that can list and hash the files of a skill in one pass. known are files
+// from an earlier call. ok is false if it cannot ensure that all files belong to one state. The
+// caller must then list and hash the files itself.
 type onePass interface {
 	Whole(ctx context.Context, known []File) (files []File, ok bool)
 }
 
 // Manifest describes every file of the skill with the digest of its bytes, in path order. All files
 // belong to one state that the skill had while Manifest ran. known are the files of an earlier
-// manifest, except those whose stamps were racy then. A known file whose stamp is unchanged is not
-// read again. Neither known nor the result may be changed.
+// manifest, except those whose stamps were racy then. Manifest does not read a known file again if
+// its stamp is unchanged. Neither known nor the result may be changed.
 //
-// The error is [ErrTooLarge] over [MaxFiles] files or [MaxSkillSize] bytes,
-// [ErrIncomplete] if a file cannot be listed, and [ErrUnstable] if the skill keeps
-// changing. Any other error comes from the file system.
+// The error is [ErrTooLarge] for more than [MaxFiles] files or [MaxSkillSize] bytes. It is
+// [ErrIncomplete] if a file cannot be listed, and [ErrUnstable] if the skill keeps changing. Any
+// other error comes from the file system.
 func (s *Skill) Manifest(ctx context.Context, known []File) ([]File, error) {
 	if by, ok := s.FS.(onePass); ok && s.Entry == MainFile {
 		if files, ok := by.Whole(ctx, known); ok {
@@ -183,7 +185,7 @@ func (s *Skill) Manifest(ctx context.Context, known []File) ([]File, error) {
 		}
 		read, err := s.hashAll(ctx, files, known)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // a file went away meanwhile
+			continue // a file was removed meanwhile
 		}
 		if err != nil {
 			return nil, err
@@ -191,7 +193,7 @@ func (s *Skill) Manifest(ctx context.Context, known []File) ([]File, error) {
 		if !read {
 			return files, nil
 		}
-		// Hashing takes time, so check that the skill is still as it was listed.
+		// Hashing takes time, so check that the skill has not changed since it was listed.
 		again, err := s.listAll(ctx)
 		if err != nil {
 			return nil, err
@@ -203,7 +205,7 @@ func (s *Skill) Manifest(ctx context.Context, known []File) ([]File, error) {
 	return nil, &fs.PathError{Op: "manifest", Path: s.Folder(), Err: ErrUnstable}
 }
 
-// listAll lists the files of a skill that is within the limits of publication.
+// listAll lists the files of a skill. It fails if the skill exceeds the limits of publication.
 func (s *Skill) listAll(ctx context.Context) ([]File, error) {
 	files, more, err := s.List(ctx, MaxFiles)
 	if err != nil {
@@ -215,7 +217,7 @@ func (s *Skill) listAll(ctx context.Context) ([]File, error) {
 	return files, nil
 }
 
-// hashAll fills in the digests, and reports whether a file was read for them.
+// hashAll fills in the digests, and reports whether it had to read a file.
 func (s *Skill) hashAll(ctx context.Context, files, known []File) (read bool, err error) {
 	var buf []byte
 	for i, f := range files {
@@ -263,9 +265,9 @@ func (s *Skill) tooLarge() error {
 // hashBuffer is the size of the buffer through which files are hashed.
 const hashBuffer = 64 << 10
 
-// Hash reads one file of the skill by its served path, and describes the bytes read. Size, digest
-// and stamp belong together, even if the file changes meanwhile. It returns errors of the file
-// system, [ErrNotRegular] and [ErrUnstable].
+// Hash reads one file of the skill by its served path, and describes the bytes that it has read.
+// Size, digest and stamp belong together, even if the file changes meanwhile. It returns errors of
+// the file system, [ErrNotRegular] and [ErrUnstable].
 func (s *Skill) Hash(path string) (File, error) {
 	f := File{Path: path}
 	info, err := fs.Stat(s.FS, s.OnDisk(path))
@@ -279,9 +281,8 @@ func (s *Skill) Hash(path string) (File, error) {
 	return f, err
 }
 
-// ServedPath maps the path of a file on disk to its served path. It returns "" for files
-// that are not served: dot-entries, names that no URI can carry, and a file that the main
-// file hides.
+// ServedPath maps the path of a file on disk to its served path. It returns "" for files that are
+// not served: dot-entries, names that no URI can contain, and a file that the main file hides.
 func (s *Skill) ServedPath(onDisk string) string {
 	if Hidden(onDisk) {
 		return ""
@@ -304,8 +305,8 @@ func (s *Skill) hash(f *File, buf []byte) error {
 	return &fs.PathError{Op: "hash", Path: f.Path, Err: ErrUnstable}
 }
 
-// yielding is a writer that first gives way to other goroutines, so that small answers need
-// not wait for large files.
+// yielding is a writer that yields to other goroutines before each write. So small answers need not
+// wait for large files.
 type yielding struct{ io.Writer }
 
 func (y yielding) Write(p []byte) (int, error) {

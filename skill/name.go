@@ -31,18 +31,18 @@ func inPattern(name string) bool {
 // ValidName reports whether the specification allows the name.
 func ValidName(name string) bool { return len(name) <= MaxName && inPattern(name) }
 
-// Key is a name prepared for look-up: trimmed, in one line, composed and case-folded. Two
-// names with one key are the same name for every caller.
+// Key is a name prepared for look-up: trimmed, in one line, composed and case-folded. For callers,
+// two names with one key are the same name.
 type Key string
 
-// maxFolded bounds the names that are folded, in bytes. [MaxName] characters in their
-// longest encoding take a fraction of it.
+// maxFolded bounds the names that are folded, in bytes. Even the longest encoding of [MaxName]
+// characters takes a fraction of it.
 const maxFolded = 4 << 10
 
-// KeyOf returns the key of a name. It uses the one-line form of listings, so that a name
-// copied from a listing finds its skill. Equal keys are a canonical caseless match (Unicode
-// D145). A line of more than 4 KiB is its own key, because a call may name megabytes, and
-// folding a megabyte takes a second.
+// KeyOf returns the key of a name. It uses the one-line form of listings, so a name copied from a
+// listing finds its skill. Equal keys are a canonical caseless match (Unicode D145). A line of more
+// than 4 KiB is its own key, because a call may name megabytes, and folding a megabyte takes a
+// second.
 func KeyOf(name string) Key {
 	if ValidName(name) {
 		return Key(name) // nearly always
@@ -54,8 +54,8 @@ func KeyOf(name string) Key {
 	return Key(Fold(name))
 }
 
-// Fold returns a text in the form in which the least strict file system compares names. Texts that
-// are a canonical caseless match (Unicode D145) become equal.
+// Fold returns a text in the form in which the least strict file system compares names. The results
+// are equal for texts that are a canonical caseless match (Unicode D145).
 func Fold(text string) string {
 	if display.IsASCII(text) {
 		return strings.ToLower(text)

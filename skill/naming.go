@@ -14,12 +14,12 @@ import (
 )
 
 // Suggest returns a valid name for any text: its words in lower case, without the marks on letters,
-// joined by hyphens. It leaves out words that cannot be written with a-z and 0-9; if no word is
+// joined by hyphens. It leaves out words that cannot be written with a-z and 0-9. If no word is
 // left, it returns "my-skill". It appends "-skill" to the name of a Windows device.
 func Suggest(s string) string {
 	var words []string
 	for _, word := range strings.FieldsFunc(latin(s), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
-		// A word with other letters is left out as a whole, since its rest would not be a
+		// Leave out a word with other letters completely, because the rest of it would not be a
 		// word.
 		if display.IsASCII(word) {
 			words = append(words, word)
@@ -46,7 +46,8 @@ func latin(s string) string {
 	return plainLetters.Replace(s)
 }
 
-// plainLetters replaces letters of Latin alphabets that are not a letter with a mark.
+// plainLetters replaces letters of Latin alphabets that Unicode does not decompose into a letter
+// and a mark.
 var plainLetters = strings.NewReplacer("ø", "o", "ł", "l", "đ", "d", "ð", "d", "ħ", "h", "ı", "i", "ŧ", "t", "þ", "th", "æ", "ae", "œ", "oe")
 
 // Line returns the frontmatter line for a name, in quotes if YAML 1.1 or 1.2 reads the

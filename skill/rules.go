@@ -20,8 +20,7 @@ type (
 type Severity string
 
 // The severities. An error breaks the Agent Skills specification or makes the skill unusable. A
-// warning is for something that works here and may fail elsewhere. An info is for something worth
-// knowing.
+// warning is about something that works here but may fail elsewhere. An info is worth knowing.
 const (
 	SeverityError   Severity = "error"
 	SeverityWarning Severity = "warning"
@@ -32,13 +31,13 @@ const (
 type Rule struct {
 	ID       RuleID
 	Severity Severity
-	// Skips is set if a skill with this problem is not available; no surface serves it.
+	// Skips is set if a skill with this problem is not available. No surface serves it.
 	Skips bool
-	// Unpublishes is set if the skill stays available to the tools, but is not listed by
-	// the Skills extension, whose entries must satisfy the specification.
+	// Unpublishes is set if the Skills extension does not list the skill, because its entries must
+	// satisfy the specification. The tools may still serve the skill.
 	Unpublishes bool
-	// Source is the origin of the rule: "spec" is agentskills.io/specification, "SEP-2640"
-	// the MCP Skills extension, "knack" our own promise or limit.
+	// Source is the origin of the rule. "spec" is agentskills.io/specification, "SEP-2640" is the
+	// MCP Skills extension, and "knack" is our own promise or limit.
 	Source string
 	// Title is the requirement, in one line.
 	Title string

@@ -8,8 +8,7 @@ import (
 )
 
 // SetOf returns one digest for all files of a skill. It hashes the lines "path NUL digest NUL size
-// LF", sorted by path. The files must have their digests. An approval applies to the digest of such
-// a set.
+// LF", sorted by path. The files must have their digests. An approval applies to such a digest.
 func SetOf(files []File) Digest {
 	files = slices.Clone(files)
 	slices.SortFunc(files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })

@@ -9,8 +9,9 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// tagKeys lists the fields in which authors name a skill's topics. The specification has
-// none; real skills have them at the top level or under metadata, as a list or with commas.
+// tagKeys lists the fields in which authors name a skill's topics. The specification has no such
+// field. Real skills have these at the top level or under metadata, as a list or separated by
+// commas.
 var tagKeys = []string{"tags", "keywords", "category", "categories"}
 
 // Tags returns the author's keywords of the skill, in the order of tagKeys.
@@ -63,7 +64,7 @@ func appendTags(tags []string, text string) []string {
 // code fences do not count. Headings underlined with = or - are ignored; hardly any skill
 // has one.
 func Headings(data []byte, n int) []string {
-	var room [64]string // more than most skills have
+	var room [64]string // more headings than most skills have
 	headings := room[:0]
 	prose(data, func(text string) bool {
 		if !strings.HasPrefix(text, "#") {
@@ -121,7 +122,8 @@ func prose(data []byte, visit func(text string) bool) {
 	}
 }
 
-// copyTogether copies texts that are parts of a longer text into one allocation.
+// copyTogether copies texts into one allocation. They are parts of a longer text, which can then be
+// freed.
 func copyTogether(texts []string) []string {
 	if len(texts) == 0 {
 		return nil

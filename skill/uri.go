@@ -14,8 +14,8 @@ const Scheme = "skill://"
 // MainFile is the name under which a skill's main file is served, in any spelling on disk.
 const MainFile = "SKILL.md"
 
-// URI addresses one file or folder of one skill: skill://<path>/<file>. It is parsed once,
-// so that a URI value is always valid. The zero URI addresses nothing.
+// URI addresses one file or folder of one skill: skill://<path>/<file>. A URI value is always
+// valid, because it is checked when it is made. The zero URI addresses nothing.
 type URI struct{ text, path string }
 
 // errURI is returned for a text that is not a skill URI.
@@ -62,9 +62,9 @@ func MainURI(prefix, path string) (URI, error) {
 	return NewURI(text[len(Scheme):])
 }
 
-// ParseURI parses a client's URI. It decodes percent-encoding once, and the result must be
-// a clean path: it refuses an encoded slash, a dot segment, and a second layer of encoding
-// that would decode to one. Query, fragment and userinfo are refused.
+// ParseURI parses a client's URI. It decodes percent-encoding once, and the result must be a clean
+// path. So it refuses an encoded slash, a dot segment, and a second layer of encoding that would
+// decode to one of these. It also refuses query, fragment and userinfo.
 func ParseURI(s string) (URI, error) {
 	if len(s) < len(Scheme) || !strings.EqualFold(s[:len(Scheme)], Scheme) {
 		return URI{}, errURI
@@ -91,9 +91,9 @@ func ParseURI(s string) (URI, error) {
 	return u, nil
 }
 
-// PlainURI returns a text without the parts that a skill's URI never has: user information, query
-// and fragment. fault names the part that the text has, and the fix. Both are "" if the rest is not
-// a skill's URI, or if the text has no such part.
+// PlainURI removes from a text the parts that a skill's URI never has: user information, query and
+// fragment. fault names the removed part, and the fix. Both results are "" if the rest is not a
+// skill's URI, or if the text has no such part.
 func PlainURI(s string) (plain, fault string) {
 	if i := strings.IndexAny(s, "?#"); i >= 0 {
 		if _, err := ParseURI(s[:i]); err == nil {
@@ -113,8 +113,8 @@ func PlainURI(s string) (plain, fault string) {
 	return "", ""
 }
 
-// String returns the canonical text, percent-encoded as RFC 3986 requires for segments, and
-// for an authority in the first segment.
+// String returns the canonical text. It is percent-encoded as RFC 3986 requires for an authority in
+// the first segment, and for path segments in the others.
 func (u URI) String() string { return u.text }
 
 // Path returns the decoded path.
@@ -130,9 +130,9 @@ func Plain(path string) bool {
 	return true
 }
 
-// CleanPath returns an error if a slash-separated path cannot name a skill or a file in
-// one. It refuses empty or dot segments, a backslash, NUL, a drive letter, bytes that are
-// not UTF-8, and percent-encoding that would become one of these when decoded twice.
+// CleanPath returns an error if a slash-separated path cannot name a skill or a file in one. It
+// refuses empty or dot segments, a backslash, NUL, a drive letter, and bytes that are not UTF-8. It
+// also refuses percent-encoding that would become one of these when decoded twice.
 func CleanPath(p string) error {
 	if isPlainPath(p) {
 		return nil
@@ -171,14 +171,13 @@ func isPlainPath(p string) bool {
 
 var inPlainPath = byteSet("/")
 
-// maxLayers bounds the layers of percent-encoding of a segment. More layers can only be an attempt
-// to cause work.
+// maxLayers bounds the layers of percent-encoding of a segment. Only an attack has more layers.
 const maxLayers = 4
 
 func cleanSegment(seg string) bool { return seg != "" && seg != "." && seg != ".." }
 
-// unescape removes one layer of percent-encoding like a careless reader, and reports
-// whether there was one.
+// unescape removes one layer of percent-encoding, and reports whether there was one. Like a
+// careless reader, it keeps invalid encoding.
 func unescape(s string) (string, bool) {
 	if !strings.Contains(s, "%") {
 		return s, false
@@ -216,8 +215,8 @@ var (
 	// inSegment reports whether a byte is a pchar of RFC 3986.
 	inSegment = byteSet("!$&'()*+,;=:@")
 	// inAuthority reports whether a byte needs no encoding in the first segment, which generic URI
-	// parsers read as a host. These are unreserved characters, and sub-delimiters without a meaning
-	// there.
+	// parsers read as a host. Such a byte is an unreserved character, or a sub-delimiter without a
+	// meaning there.
 	inAuthority = byteSet("!*'()")
 	unreserved  = byteSet("")
 )

@@ -8,7 +8,7 @@ import (
 )
 
 // Verified returns an open file that checks its bytes against a digest and a size while they are
-// read. If the bytes differ, the read that would complete them fails with the error from differs.
+// read. If the bytes differ, the last read fails with the error from differs.
 func Verified(f fs.File, size int64, digest Digest, differs func() error) fs.File {
 	return &verified{File: f, size: size, digest: digest, differs: differs, hash: sha256.New()}
 }
@@ -31,7 +31,7 @@ func (v *verified) Read(p []byte) (int, error) {
 	if v.read == v.size && !v.right {
 		v.right = Digest(v.hash.Sum(nil)) == v.digest
 	} else if n > 0 && v.right {
-		v.right = false // it has more bytes than size
+		v.right = false // the file has more bytes than size
 	}
 	if !v.right && (v.read >= v.size || err == io.EOF) {
 		return 0, v.differs()

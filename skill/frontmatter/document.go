@@ -1,14 +1,13 @@
-// Package frontmatter reads the frontmatter of a SKILL.md: a YAML mapping between two lines
-// of three dashes.
+// Package frontmatter reads the frontmatter of a SKILL.md: a YAML mapping between two lines of
+// three dashes.
 //
-// [Parse] finds the block between its fences (fence.go) and reads it leniently. A block that
-// is not valid YAML is split at its top-level keys (repair.go), so that a fault in one field
-// does not affect the others. Every deviation from the specification is a [Problem] with a
-// position in the file.
+// [Parse] finds the block between its fences (fence.go) and reads it leniently. It splits a block
+// that is not valid YAML at its top-level keys (repair.go), so a fault in one field does not affect
+// the others. Every deviation from the specification is a [Problem] with a position in the file.
 //
-// Values follow the YAML 1.2 core schema and are bounded in size and depth. Anchors, aliases,
-// merge keys and tags are faults. Nearly all real blocks use so little of YAML that a small
-// reader handles them (plain.go); a YAML library reads the others (yaml.go).
+// Values follow the YAML 1.2 core schema and are bounded in size and depth. Anchors, aliases, merge
+// keys and tags are faults. Nearly all real blocks use so little of YAML that a small reader can
+// read them (plain.go). A YAML library reads the others (yaml.go).
 package frontmatter
 
 import (
@@ -27,14 +26,14 @@ import (
 // kB.
 const MaxSize = 64 << 10
 
-// Document is a parsed SKILL.md. Fields is the result of lenient reading. For a strict reader, the
-// file is valid if Problems has no error.
+// Document is a parsed SKILL.md. Fields is the result of lenient reading. If Problems contains no
+// error, a strict reader accepts the file too.
 type Document struct {
-	// Fields lists the top-level fields in file order. A field that is not valid YAML holds
-	// its text; see Repaired.
+	// Fields lists the top-level fields in file order. For a field that is not valid YAML, the
+	// value is its text; see Repaired.
 	Fields []Field
-	// Repaired is set if a strict reader would not read these fields. Such a skill is available but
-	// not published.
+	// Repaired is set if a strict reader would not read these fields. The skill is then available
+	// but not published.
 	Repaired bool
 	// Problems are sorted by position.
 	Problems []Problem
@@ -47,8 +46,8 @@ func Parse(data []byte) *Document {
 	return parse(data, strings.Clone, nil)
 }
 
-// ParseShared is [Parse] without copies: values and messages are parts of data, and Fields
-// uses the memory of buf if it fits there.
+// ParseShared is [Parse] without copies. Values and messages are parts of data. Fields uses the
+// memory of buf if that is large enough.
 func ParseShared(data []byte, buf []Field) *Document {
 	return parse(data, func(text string) string { return text }, buf)
 }
@@ -63,18 +62,18 @@ func Cut(data []byte) (block, body []byte, ok bool) {
 	return data[f.start:f.end], data[f.body:], true
 }
 
-// parse is Parse with two ways to save memory. keep copies the frontmatter, of which values and
-// messages are parts. The fields use the memory of buf if they fit.
+// parse is Parse with two ways to save memory. keep copies the frontmatter, and values and messages
+// are parts of the copy. The fields use the memory of buf if that is large enough.
 func parse(data []byte, keep func(string) string, buf []Field) *Document {
 	d := &Document{Body: len(data)}
-	// A copy of the whole file would be half of all allocations for a thousand skills.
+	// To copy the whole file would be half of all allocations for a thousand skills.
 	d.parse(textOf(data), keep, buf)
 	sortProblems(d.Problems)
 	d.boundProblems()
 	return d
 }
 
-// maxProblems bounds the problems of one file: a hostile file can have one in every other
+// maxProblems bounds the problems of one file. A hostile file can have a problem in every other
 // byte, and the catalogue keeps them all.
 const maxProblems = 100
 
@@ -116,7 +115,7 @@ func (d *Document) parse(s string, keep func(string) string, buf []Field) {
 	if i := indexLoneCR(s, f.body); i >= 0 {
 		d.add(TextControl, positionOf(s, i), "", "a line ends with a lone carriage return", "save the file with LF line ends")
 	}
-	// The values keep only the block alive, not the file.
+	// The values are parts of the block. A copy of it lets the memory of the file be freed.
 	block := keep(s[f.start:f.end])
 	d.readBlock(block, f.line, buf, min(wide, control) >= f.end)
 	if control < f.body {
@@ -149,8 +148,9 @@ func (d *Document) field(key string) *Field {
 	return nil
 }
 
-// Meant returns the field that the author probably meant as the given field, which is missing.
-// certain is set if the two keys differ only in invisible characters or look-alike letters.
+// Meant returns the field that the author probably wrote instead of the given field, which is
+// missing. certain is set if the two keys differ only in invisible characters or look-alike
+// letters.
 func (d *Document) Meant(field string) (f Field, certain, ok bool) {
 	for _, f := range d.Fields {
 		if f.Key != field && !display.IsASCII(f.Key) && typo.Fold(f.Key) == field {
@@ -165,8 +165,8 @@ func (d *Document) Meant(field string) (f Field, certain, ok bool) {
 	return Field{}, false, false
 }
 
-// JSON returns the frontmatter as one JSON object, every field as its author wrote it: key
-// order kept, dates as strings, numbers with their digits.
+// JSON returns the frontmatter as one JSON object. Every field is as its author wrote it: the order
+// of keys stays, dates are strings, and numbers keep their digits.
 func (d *Document) JSON() json.RawMessage {
 	return Value{Kind: Map, Fields: d.Fields}.AppendJSON(nil)
 }
@@ -175,8 +175,8 @@ func (d *Document) add(rule RuleID, p Position, field, message, fix string) {
 	d.Problems = append(d.Problems, Problem{Rule: rule, Position: p, Field: field, Message: message, Fix: fix})
 }
 
-// readBlock fills Fields from the YAML between the fences. The block begins on the given
-// line of the file. safe means that it is ASCII without control characters.
+// readBlock fills Fields from the YAML between the fences. The block begins on the given line of
+// the file. safe means that the block is ASCII without control characters.
 func (d *Document) readBlock(block string, line int, buf []Field, safe bool) {
 	shift := func(p Position) Position { return Position{p.Line + line - 1, p.Column} }
 	var fault *yamlFault

@@ -8,11 +8,11 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// A YAML parser reports the tokens that it expected. This file reports a fault with the author's
-// text, its position, and the replacement to type. If it has no text for a fault, it quotes the
-// parser's words.
+// A YAML parser reports the tokens that it expected. This file explains a fault to the author
+// instead, with the author's text, its position, and the replacement to type. If there is no
+// explanation for a fault, the message quotes the parser.
 
-// parserError is the parser's error for a block.
+// parserError is the YAML parser's error for a block.
 type parserError struct {
 	message          string
 	at, contextStart Position // the position of the fault, and the beginning of the construct around it
@@ -94,8 +94,8 @@ func (c parserError) fault() *yamlFault {
 	return c.other(f)
 }
 
-// other explains a fault for which there is no other text. For a text that was cut off, it does not
-// quote the parser, which has no message for that.
+// other explains a fault for which there is no other text. If the block was cut off, it does not
+// quote the parser, whose message does not fit.
 func (c parserError) other(f *yamlFault) *yamlFault {
 	last := len(c.lines)
 	for last > 0 && strings.TrimSpace(c.line(last)) == "" {
@@ -142,7 +142,7 @@ func (c parserError) colon(f *yamlFault) *yamlFault {
 	return f
 }
 
-// start explains a character with which no value and no line can begin.
+// start explains a character that cannot begin a value or a line.
 func (c parserError) start(f *yamlFault) *yamlFault {
 	r := c.character(f.position)
 	if r == "" {
@@ -159,7 +159,7 @@ func (c parserError) start(f *yamlFault) *yamlFault {
 	return f
 }
 
-// key explains text found where the next field should begin.
+// key explains text at the place where the next field should begin.
 func (c parserError) key(f *yamlFault) *yamlFault {
 	// The parser stops before the white space after the text that it has read.
 	rest := c.textFrom(f.position)
@@ -248,8 +248,8 @@ func (c parserError) escape(f *yamlFault) *yamlFault {
 	return f
 }
 
-// behindBracket returns the position after the closing bracket of a field's value. It returns true
-// if the value begins with a bracket and the quote at p is after its closing bracket.
+// behindBracket returns the position after the closing bracket of a field's value. ok is true if
+// the value begins with a bracket, and the quote at p is after the closing bracket.
 func (c parserError) behindBracket(p Position) (Position, bool) {
 	_, value, ok := c.entry(p.Line)
 	if !ok || value == "" || !strings.ContainsRune("[{", rune(value[0])) {
@@ -296,7 +296,8 @@ func (c parserError) column(n int, tail string) int {
 	return len([]rune(c.line(n))) - len([]rune(tail)) + 1
 }
 
-// textFrom and until return the two parts of a line at a position.
+// textFrom returns the part of a line that begins at a position. until returns the part before the
+// position.
 func (c parserError) textFrom(p Position) string {
 	runes := []rune(c.line(p.Line))
 	return string(runes[min(max(p.Column-1, 0), len(runes)):])
@@ -315,8 +316,7 @@ func (c parserError) character(p Position) string {
 	return ""
 }
 
-// isText reports whether a field's value is one text, so that brackets in it do not mean a
-// list.
+// isText reports whether a field's value is one text. Brackets in it are not a list.
 func isText(key string) bool {
 	switch key {
 	case "name", "description", "license", "compatibility", "argument-hint", "when_to_use":

@@ -6,8 +6,8 @@ import (
 )
 
 // cutLine returns the line that begins at pos, without its line ending, and the offset of the next
-// line. LF, CRLF and CR end a line, as in YAML and in editors, so that positions match the lines
-// that people see.
+// line. LF, CRLF and CR end a line, as in YAML and in editors. So positions match the lines that
+// people see.
 func cutLine(s string, pos int) (string, int) {
 	for at := pos; at < len(s); at += lineWindow {
 		part := s[at:min(at+lineWindow, len(s))]
@@ -30,7 +30,7 @@ func cutLine(s string, pos int) (string, int) {
 }
 
 // lineWindow is the number of bytes that one step searches for the end of a line. Without it, the
-// search for an LF would read the whole file for each line that ends with CR.
+// search for an LF would read the whole file once for each line that ends with CR.
 const lineWindow = 512
 
 // lineEnds counts the line ends in s.
@@ -91,8 +91,8 @@ func linesOf(s string) (lines []string) {
 	return lines
 }
 
-// positionOf turns a byte offset into a position. A byte-order mark does not count as a
-// character of the first line: no editor shows it.
+// positionOf converts a byte offset to a position. A byte-order mark does not count as a character
+// of the first line, because no editor shows it.
 func positionOf(s string, offset int) Position {
 	p := Position{1, 1}
 	begin := 0

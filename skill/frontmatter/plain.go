@@ -6,13 +6,14 @@ import (
 )
 
 // Nearly all real frontmatter uses little of YAML: keys at the beginning of the line, with simple
-// texts, lists and mappings. readPlain reads only these, some ten times faster than the library,
-// and leaves everything else to the library. It never decides that a block is wrong, and for every
-// block that it reads, the library gives the same result (TestPlainReader).
+// texts, lists and mappings. readPlain reads only these, some ten times faster than the library. It
+// leaves everything else to the library, and never decides that a block is wrong. For every block
+// that it reads, the library gives the same result (TestPlainReader).
 
 // readPlain returns the result of [parseYAML] for a block without faults and notes. ok is false if
-// readPlain is not sure that there are none. The block must not contain a character that
-// unsafeCharacter finds. The values are parts of the block. The fields are in buf, if they fit.
+// readPlain is not sure that the block has none. The block must not contain a character that
+// unsafeCharacter finds. The values are parts of the block. The fields use the memory of buf if
+// that is large enough.
 func readPlain(block string, buf []Field) (v Value, ok bool) {
 	if block == "" || block[len(block)-1] != '\n' || strings.IndexByte(block, '\t') >= 0 || strings.IndexByte(block, '\r') >= 0 {
 		return v, false
@@ -27,7 +28,7 @@ func readPlain(block string, buf []Field) (v Value, ok bool) {
 	return v, true
 }
 
-// plainReader reads a block line by line. The current line is the next one to read; blank lines
+// plainReader reads a block line by line. The current line is the next one to read. Blank lines
 // before it are skipped and counted.
 type plainReader struct {
 	rest   string // after the current line
@@ -66,7 +67,7 @@ func (r *plainReader) next() bool {
 	return false
 }
 
-// position returns the position of a byte of the current line, counted after its indentation.
+// position returns the position of byte i of the current line. i does not count the indentation.
 func (r *plainReader) position(i int) Position {
 	return Position{r.number, r.indent + utf8.RuneCountInString(r.text[:i]) + 1}
 }
@@ -107,8 +108,8 @@ func (r *plainReader) mapping(indent int) (v Value, ok bool) {
 	return v, true
 }
 
-// plainKey returns the length of the key at the beginning of a line, or 0 if it is unclear. The key
-// must be followed by a colon, and the colon by a space or the line's end.
+// plainKey returns the length of the key at the beginning of a line. It returns 0 unless the key is
+// followed by a colon, and the colon by a space or the line's end.
 func plainKey(line string) int {
 	i := 0
 	for i < len(line) && isKeyByte(line[i]) {
@@ -124,8 +125,8 @@ func isKeyByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.'
 }
 
-// value reads a value from byte i of the current line, or on the lines below, and advances
-// past it. The key, or the dash, is indented by indent.
+// value reads a value from byte i of the current line, or on the lines below, and advances past it.
+// indent is the indentation of the value's key or dash.
 func (r *plainReader) value(i, indent int) (v Value, ok bool) {
 	if i == len(r.text) {
 		return r.below(i, indent)
@@ -159,8 +160,8 @@ func (r *plainReader) value(i, indent int) (v Value, ok bool) {
 	return v, ok
 }
 
-// below reads the value of a key without text after it. That is a list or mapping on the lines
-// below, or an empty value, which has the position after the colon at i.
+// below reads the value of a key that has no text after it. The value is a list or mapping on the
+// lines below, or it is empty. An empty value has the position after the colon, at i.
 func (r *plainReader) below(i, indent int) (v Value, ok bool) {
 	null := Value{Kind: Null, Position: r.position(i)}
 	switch {
@@ -197,19 +198,20 @@ func (r *plainReader) list(indent int) (v Value, ok bool) {
 	return v, r.end || r.indent <= indent
 }
 
-// quoted reads a text in quotes that ends on its line, and returns its length.
+// quoted reads a text in quotes that ends on its line. It also returns the length of the text with
+// its quotes.
 func quoted(s string) (text string, n int, ok bool) {
 	quote := s[0]
 	if i := 1 + strings.IndexByte(s[1:], quote); i > 0 && strings.IndexByte(s[1:i], '\\') < 0 && (quote == '"' || i+1 == len(s) || s[i+1] != quote) {
-		return s[1:i], i + 1, true // the usual case: nothing is escaped
+		return s[1:i], i + 1, true // nothing is escaped, as in most texts
 	}
 	var b strings.Builder
 	n = unquote(&b, s[1:], quote)
 	return b.String(), 1 + n, n > 0
 }
 
-// unquote decodes the beginning of s up to the closing quote, and returns the end. It
-// returns 0 if the quote is missing, and -1 if the text is unclear.
+// unquote decodes the beginning of s up to the closing quote, and returns the offset after the
+// quote. It returns 0 if there is no closing quote, and -1 if it cannot decode the text.
 func unquote(b *strings.Builder, s string, quote byte) int {
 	for i := 0; i < len(s); i++ {
 		switch {
@@ -353,7 +355,7 @@ func onlyText(line string) bool {
 	return line[len(line)-1] != ':' && !strings.Contains(line, ": ") && (strings.IndexByte(line, '#') < 0 || !strings.Contains(line, " #"))
 }
 
-// block reads a text after | or >, whose lines are indented deeper than its key.
+// block reads a text after | or >. The lines of the text are indented deeper than its key.
 func (r *plainReader) block(header string, indent int) (text string, ok bool) {
 	strip := len(header) == 2 && header[1] == '-'
 	if len(header) > 1 && !strip {

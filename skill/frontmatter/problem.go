@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// RuleID names the rule that a problem breaks, for example "yaml-syntax". Package skill has
-// the table of its rules.
+// RuleID names the rule that a problem breaks, for example "yaml-syntax". The table of rules is in
+// package skill.
 type RuleID string
 
 // Position is a place in a SKILL.md. Line and Column count from 1; Column
@@ -30,7 +30,7 @@ func (p Position) Compare(q Position) int {
 	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column))
 }
 
-// Problem is one finding about one skill.
+// Problem is one finding about a skill.
 type Problem struct {
 	Rule     RuleID
 	Position Position

@@ -12,15 +12,15 @@ import (
 	"github.com/knack-dev/knack/internal/base/lazyregexp"
 )
 
-// A block that is not valid YAML is split at its top-level keys, and each field is read
-// separately. A field that still fails is read as text, so that a fault in one field does
-// not affect the others. A name is never guessed.
+// A block that is not valid YAML is split at its top-level keys, and each field is read separately.
+// A field that still has a fault is read as text, so the fault does not affect the other fields. A
+// name is never guessed.
 
 // Patterns of top-level keys. reKey matches a word, plain or in quotes, and a colon before a space,
 // a tab or the line's end. reUnspacedKey matches a key and a colon before any other character. It
 // accepts only the keys of the specification and, in upper or lower case, the keys that restrict
-// the skill's use. reLooseKey matches any other plain key. Its match may also be continued text,
-// since such a key can contain spaces or letters beyond ASCII.
+// the skill's use. reLooseKey matches any other plain key, which can contain spaces or letters
+// beyond ASCII. Its match may also be text that continues a value.
 var (
 	reKey         = lazyregexp.New(`^(?:([A-Za-z_][A-Za-z0-9_.-]*)|"([^"\\]+)"|'([^']+)')[ \t]*:(?:[ \t]|$)`)
 	reUnspacedKey = lazyregexp.New(`^(name|description|license|compatibility|metadata|allowed-tools|(?i:disable-model-invocation|user-invocable)):[^ \t]`)
@@ -29,16 +29,16 @@ var (
 	reBlock       = lazyregexp.New(`^[>|][+-]?[0-9]?[+-]?([ \t]+|$)`)
 )
 
-// Bounds of the repair, so that a hostile block costs no more than a real one. They limit the
-// number of fields read as YAML (name and description always are), and the lines and bytes over
-// which a value in quotes or brackets may continue.
+// Bounds of the repair. With them, a hostile block costs no more than a real one. They bound the
+// number of fields that are read as YAML; name and description always are. They also bound the
+// lines and bytes of a value in quotes or brackets.
 const (
 	maxRepairs    = 256
 	maxJoined     = 4
 	maxJoinedSize = 8 << 10
 )
 
-// chunk is one top-level field as lines of the block.
+// chunk is one top-level field, as lines of the block.
 type chunk struct {
 	key   string
 	colon int // offset in lines[0] just after the colon
@@ -46,8 +46,8 @@ type chunk struct {
 	line  int // of lines[0] in the block, from 1
 }
 
-// part is the result of reading a chunk: fields with positions in the block. A chunk with a fault
-// has one field, which was read as text.
+// part is the result of reading a chunk. Its fields have positions in the block. If the chunk has a
+// fault, its value was read as text into one field.
 type part struct {
 	chunk  chunk
 	fields []Field
@@ -81,7 +81,7 @@ func (d *Document) repair(block string, fault *yamlFault, shift func(Position) P
 		}
 	}
 	if !found {
-		// Each field is valid on its own, so the fault is between the fields.
+		// Each field is valid alone, so the fault is between the fields.
 		d.add(fault.rule, shift(fault.position), "", fault.message, cmp.Or(fault.fix, "indent lines that belong to the field above, or delete them"))
 	}
 }
@@ -131,9 +131,9 @@ func (d *Document) conflict(block string, shift func(Position) Position) bool {
 	return false
 }
 
-// cutFields splits the block at its top-level keys. Lines before the first key are dropped; any
-// other line belongs to the field above it. A key without a space after its colon counts only if
-// the block has no proper key with the same name.
+// cutFields splits the block at its top-level keys. It drops lines before the first key. Any other
+// line belongs to the field above it. A key without a space after its colon counts only if the
+// block has no proper key with the same name.
 func cutFields(block string) []chunk {
 	var chunks []chunk
 	proper := map[string]bool{}
@@ -155,8 +155,8 @@ func cutFields(block string) []chunk {
 	return slices.DeleteFunc(mergeUnspaced(chunks, proper), func(c chunk) bool { return c.lines == nil })
 }
 
-// mergeUnspaced handles a key without a space after its colon. If a proper key has the same name,
-// its lines become text of the field above.
+// mergeUnspaced handles keys without a space after their colon. If a proper key has the same name,
+// the lines of such a key become text of the field above.
 func mergeUnspaced(chunks []chunk, proper map[string]bool) []chunk {
 	last := -1
 	for i, c := range chunks {
@@ -187,8 +187,8 @@ func matchKey(text string) (key string, colon int, ok bool) {
 
 func keyEnd(m []int) int { return max(m[3], m[5], m[7]) }
 
-// readChunks reads the first chunk separately, as YAML or as text. A value in quotes or
-// brackets may continue in the next chunks; used is the number of chunks read.
+// readChunks reads the first chunk separately, as YAML or as text. A value in quotes or brackets
+// may continue in the next chunks. used is the number of chunks that were read.
 func readChunks(chunks []chunk, tries *int) (parts []part, used int) {
 	c := chunks[0]
 	if c.key != "name" && c.key != "description" {
@@ -245,7 +245,7 @@ func (c chunk) loose() []chunk {
 	return pieces
 }
 
-// read reads the chunk as separate YAML.
+// read parses the chunk as a YAML block.
 func (c chunk) read() (part, *yamlFault) {
 	p := part{chunk: c}
 	block := strings.Join(c.lines, "\n") + "\n"
@@ -273,8 +273,8 @@ func (c chunk) read() (part, *yamlFault) {
 	return p, nil
 }
 
-// unspacedFault returns the fault of a colon without a space after it. It names another kind of
-// space that follows instead, since that looks like an ordinary one.
+// unspacedFault returns the fault of a colon without a space after it. If an unusual space follows
+// the colon, the fault names that space, because it looks like an ordinary one.
 func (c chunk) unspacedFault() *yamlFault {
 	at := utf8.RuneCountInString(c.lines[0][:c.colon])
 	if r, _ := utf8.DecodeRuneInString(c.lines[0][c.colon:]); unicode.IsSpace(r) {
@@ -308,9 +308,9 @@ func (c chunk) size() (n int) {
 	return n
 }
 
-// text returns the value as one line of text. It joins lines with spaces and leaves out comment
-// lines. It also removes a block indicator before the text, and the quotes around a value that is
-// valid YAML.
+// text returns the value as one line of text. It joins lines with spaces and drops comment lines.
+// It also removes a block indicator before the text, and the quotes around a value that is valid
+// YAML.
 func (c chunk) text() string {
 	parts := make([]string, 0, len(c.lines))
 	for i, l := range c.lines {
@@ -332,7 +332,7 @@ func (c chunk) text() string {
 	return text
 }
 
-// fixFor returns the fix for a fault in a field. For common faults, the fix is certain.
+// fixFor returns the fix for a fault in a field.
 func fixFor(c chunk, f *yamlFault) string {
 	value, key := c.value(), display.Excerpt(c.key)
 	switch {

@@ -2,8 +2,8 @@ package frontmatter
 
 // The constants name the rules by which package skill judges a SKILL.md and its folder.
 //
-// The ids are stable: users silence rules by them and programs read them. The constants are
-// here, and not in package skill, because other programs take the ids from skill.Rules.
+// The ids are stable, because users silence rules by them, and programs read them. The constants
+// are not in package skill, because other programs get the ids from skill.Rules.
 
 // The ids, by subject.
 const (

@@ -6,14 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// wideName returns the kind of UTF-16 or UTF-32 of a file that begins with ---, with or
-// without a byte-order mark, or "".
+// wideName returns the encoding of a file if it is UTF-16 or UTF-32, and otherwise "". It
+// recognizes a byte-order mark, or a beginning of ---.
 func wideName(s string) string {
 	if len(s) < 2 || s[0] != 0 && s[0] < 0xfe && s[1] != 0 {
 		return "" // nearly always
 	}
 	for _, w := range []struct{ begin, name string }{
-		// The byte-order mark of UTF-32LE begins like the one of UTF-16LE.
+		// UTF-32 comes first, because its byte-order mark in little-endian order begins like
+		// UTF-16's.
 		{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"},
 		{"-\x00\x00\x00-\x00\x00\x00", "UTF-32LE"}, {"\x00\x00\x00-\x00\x00\x00-", "UTF-32BE"},
 		{"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"},
@@ -26,9 +27,8 @@ func wideName(s string) string {
 	return ""
 }
 
-// unsafeCharacter finds a character that must not reach a YAML parser. These are control
-// characters, line breaks of YAML 1.1 that are text in 1.2, and the two non-characters that YAML
-// forbids.
+// unsafeCharacter finds a character that must not reach a YAML parser. It finds control characters,
+// line breaks of YAML 1.1 that are text in 1.2, and the two non-characters that YAML forbids.
 func unsafeCharacter(block string) *yamlFault {
 	if wide, control := scanBytes(block); min(wide, control) == len(block) {
 		return nil
@@ -48,8 +48,8 @@ func isBadControl(r rune) bool {
 	return r < 0x20 && r != '\t' && r != '\n' && r != '\r' || r >= 0x7f && r <= 0x9f
 }
 
-// controls has a 1 for each ASCII character that isBadControl reports, and a 2 for the first byte
-// of the C1 characters in UTF-8.
+// controls contains 1 for each ASCII character that isBadControl reports. It contains 2 for the
+// first byte of the C1 characters in UTF-8.
 var controls = func() (t [256]byte) {
 	for c := range rune(utf8.RuneSelf) {
 		if isBadControl(c) {
@@ -60,22 +60,22 @@ var controls = func() (t [256]byte) {
 	return t
 }()
 
-// indexBadControl returns the index of the first character in valid UTF-8 that isBadControl
-// reports, or the text's length.
+// indexBadControl returns the index of the first character that isBadControl reports, or the text's
+// length. The text must be valid UTF-8.
 func indexBadControl(s string) int {
 	_, control := scanBytes(s)
 	return control
 }
 
-// scanBytes checks every byte, 32 at a time. All bytes before wide are ASCII, and control is the
-// index of the first character that isBadControl reports, if the text is valid UTF-8. Each is the
+// scanBytes checks every byte, 32 at a time. All bytes before wide are ASCII. If the text is valid
+// UTF-8, control is the index of the first character that isBadControl reports. Either is the
 // text's length if there is no such byte.
 func scanBytes(s string) (wide, control int) {
 	wide = len(s)
 	i := 0
 	for ; i+32 <= len(s); i += 32 {
-		// One condition tests all four words, and line feeds count as ordinary bytes: a
-		// mispredicted branch costs more than the extra work.
+		// One condition tests all four words, and line feeds count as ordinary bytes. A
+		// mispredicted branch would cost more than the extra work.
 		part := s[i : i+32]
 		if (specialBytes(eight(part))|specialBytes(eight(part[8:]))|specialBytes(eight(part[16:]))|specialBytes(eight(part[24:])))&tops == 0 {
 			continue
@@ -109,9 +109,9 @@ func scanBytes(s string) (wide, control int) {
 // ones and tops mask the lowest and the highest bit of each of eight bytes.
 const ones, tops = 0x0101010101010101, 0x8080808080808080
 
-// specialBytes sets the highest bit of at least one byte if any of the eight is special. A special
-// byte is not ASCII, is DEL, or is below the space and not a line feed. A carry out of a byte that
-// is not ASCII does not matter: that byte sets its own bit.
+// specialBytes sets the highest bit of at least one byte if any of the eight is special. A byte is
+// special if it is not ASCII, is DEL, or is below the space and not a line feed. A carry from a
+// byte that is not ASCII does no harm, because that byte sets its own bit.
 func specialBytes(w uint64) uint64 {
 	return ^(w+ones*0x60)&((w^ones*'\n')+ones*0x7f) | (w + ones) | w
 }

@@ -25,9 +25,9 @@ const (
 // Value is a node of the frontmatter with the position of its first character.
 type Value struct {
 	Kind     Kind
-	Text     string  // the string; for other scalars the source text
+	Text     string  // the text of a string; for other scalars, the source text
 	Items    []Value // of a List
-	Fields   []Field // of a Map, in file order, without duplicates
+	Fields   []Field // of a Map, in file order, each key once
 	Position Position
 }
 
@@ -47,7 +47,7 @@ const (
 	decimal
 	octal
 	hexadecimal
-	infinite // or not a number, .nan
+	infinite // infinite, or .nan
 )
 
 func notationOf(s string) notation {
@@ -117,15 +117,15 @@ func KindOf(s string) Kind {
 	return Number
 }
 
-// Finite reports whether a Number has a JSON form: infinities, NaN and values that overflow a
+// Finite reports whether a Number has a JSON form. Infinities, NaN and values that overflow a
 // double have none.
 func (v Value) Finite() bool {
 	_, ok := jsonNumber(v.Text)
 	return ok
 }
 
-// jsonNumber writes a core-schema number as a JSON number of the same value,
-// keeping the author's digits where JSON allows them ("1.10" stays "1.10").
+// jsonNumber writes a core-schema number as a JSON number of the same value. It keeps the author's
+// digits if JSON allows them ("1.10" stays "1.10").
 func jsonNumber(s string) (string, bool) {
 	switch form := notationOf(s); form {
 	case infinite:
@@ -168,8 +168,8 @@ func finite(s string) (string, bool) {
 	return s, err == nil && !math.IsInf(f, 0)
 }
 
-// AppendJSON appends the value's JSON form. A number without one becomes a string with its
-// source text; a document with such a number is not published. Nothing is HTML-escaped.
+// AppendJSON appends the value's JSON form, without HTML escapes. A number without a JSON form
+// becomes a string with its source text. A document with such a number is not published.
 func (v Value) AppendJSON(b []byte) []byte { return v.appendJSON(b) }
 
 // appendJSON is AppendJSON without copying values, which are large.

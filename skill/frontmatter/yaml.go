@@ -13,29 +13,29 @@ import (
 	"github.com/knack-dev/knack/internal/base/display"
 )
 
-// Only this file uses the YAML library. The library parses to nodes, which are converted to
-// values here by the YAML 1.2 core schema.
+// Only this file uses the YAML library. The library parses to nodes. The functions here convert
+// nodes to values by the YAML 1.2 core schema.
 
-// maxDepth bounds the nesting of frontmatter, so that a hostile document costs little. None of
-// 145,005 real skills comes near it.
+// maxDepth bounds the nesting of frontmatter, so a hostile document costs little. None of 145,005
+// real skills comes near it.
 const maxDepth = 16
 
-// yamlFault is the reason why a block cannot be read as written.
+// yamlFault is the reason that a block cannot be read as written.
 type yamlFault struct {
 	rule     RuleID
 	position Position // in the block, from 1:1
 	message  string
 	fix      string   // if the fault determines the fix
-	first    Position // of a duplicate key: its first position
+	first    Position // for a duplicate key, the position of the first one
 }
 
 var yamlLimits = yaml.WithPlugin(loaderlimits.New(
 	loaderlimits.DepthValue(maxDepth), loaderlimits.AliasNone()))
 
 // parseYAML reads one YAML document. Aliases, anchors, merge keys, tags and several documents are
-// faults: no skill of 145,005 real ones used them validly, and each can make two readers disagree.
-// Faults that do not stop the reading are returned as notes: a duplicate key (the first one
-// counts), a key that is not a string, and a number without a JSON form.
+// faults, because each can make two readers disagree. None of 145,005 real skills used them
+// validly. Faults that do not stop the reading are returned as notes. These are a duplicate key, of
+// which the first one counts, a key that is not a string, and a number without a JSON form.
 func parseYAML(block string) (v Value, notes []yamlFault, fault *yamlFault) {
 	var doc, more yaml.Node
 	loader, err := yaml.NewLoader(strings.NewReader(block), yamlLimits)
@@ -81,7 +81,7 @@ func ParseYAML(text string) (Value, []Problem) {
 			for _, n := range notes[:min(len(notes), maxProblems)] {
 				p := n.problem(func(p Position) Position { return p })
 				if n.rule == YAMLDuplicate {
-					p.Message = fmt.Sprintf("%s; the first is on line %d", n.message, n.first.Line) // unlike in frontmatter, neither key counts
+					p.Message = fmt.Sprintf("%s; the first is on line %d", n.message, n.first.Line) // unlike in frontmatter, the first key does not count either
 				}
 				problems = append(problems, p)
 			}
@@ -210,7 +210,7 @@ func (w *converter) key(n *yaml.Node) (Value, *yamlFault) {
 	case key.Kind != String:
 		w.note(YAMLKeyType, key.Position, "the key %s is not a string", display.Quote(key.Text))
 	case key.Text == "__proto__":
-		// Readers written in JavaScript refuse this key, so a list with it would fail there.
+		// Readers in JavaScript refuse this key, so they could not read a list with such a skill.
 		w.note(YAMLNotJSON, key.Position, "the key __proto__ is refused by JavaScript readers")
 	}
 	return key, fault
