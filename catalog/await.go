@@ -9,8 +9,8 @@ import (
 
 // Bounds of the reads that wait for a disk at the same time. A read that the system does not answer
 // cannot be cancelled and occupies a thread. Go allows 10,000 threads
-// (runtime/debug.SetMaxThreads). readsOfSkill is smaller, so that a skill leaves room for the
-// others of its root.
+// (runtime/debug.SetMaxThreads). readsOfSkill is smaller than readsOfRoot, so one skill cannot
+// block the other skills of its root.
 const (
 	readsOfSkill = 16
 	readsOfRoot  = 128
@@ -20,11 +20,11 @@ const (
 // Tests change it.
 var busyPatience = 5 * time.Second
 
-// Await runs work, which reads a skill's files, and waits for it until the context ends. It drops
-// the result of work that ends later. If too many reads of the skill or its root wait for a disk,
-// the error is [skill.ErrBusy]; otherwise it is the context's error. A panic of work reaches the
-// caller, with its stack. Reads that concern no skill do not use Await; see [View.FoldersNow]. In a
-// context of [InPlace] it waits for work to end.
+// Await runs work, which reads a skill's files, and waits for it until the context ends. If work
+// ends later, its result is dropped. The error is [skill.ErrBusy] if too many reads of the skill or
+// its root wait for a disk; otherwise it is the context's. A panic of work reaches the caller, with
+// its stack. Reads that concern no skill do not use Await; see [View.FoldersNow]. In a context of
+// [InPlace], Await waits for work to end.
 func Await[T any](ctx context.Context, v View, e *Entry, work func() T) (T, error) {
 	var none T
 	leave, err := v.catalog.enter(ctx, e.rootPath())
@@ -74,15 +74,16 @@ func (p *workPanic) String() string { return fmt.Sprintf("%v\n%s", p.value, p.st
 
 type inPlace struct{}
 
-// InPlace returns a context in which [Await] runs work in the caller's goroutine. That
-// saves a call two switches between goroutines and the wake-up of another thread, 10 to
-// 20 % of its time. If the disk blocks, Await then outlasts the context.
+// InPlace returns a context in which [Await] runs work in the caller's goroutine. That saves a call
+// two switches between goroutines and the wake-up of another thread, 10 to 20 % of its time. But if
+// the disk blocks, Await does not return when the context ends.
 func InPlace(ctx context.Context) context.Context {
 	return context.WithValue(ctx, inPlace{}, true)
 }
 
-// reader is a skill being read, or its root. The field root, not the path, distinguishes the two,
-// so that a read of a root's own skill takes two different slots.
+// reader is the key of a read: a skill or a root. The field root distinguishes the two, because a
+// root that is itself a skill has the path of that skill. A read of such a skill takes a slot of
+// each.
 type reader struct {
 	rootPath
 	root bool

@@ -23,17 +23,17 @@ func build(found []foundRoot) *Snapshot {
 	return s
 }
 
-// pause yields the processor to calls now and then. If a refresh and its follow-up work occupy
-// every processor, a call waits for a time slice (10 ms) in each of its goroutines. 128 skills take
-// some tenths of a millisecond.
+// pause yields the processor to calls now and then. Otherwise, while a refresh and its follow-up
+// work occupy every processor, a call waits for a time slice (10 ms) in each of its goroutines. 128
+// skills take some tenths of a millisecond.
 func pause(i int) {
 	if i%128 == 0 {
 		runtime.Gosched()
 	}
 }
 
-// newSnapshot returns a snapshot without skills. It is for a part of whole, or for a whole snapshot
-// if whole is nil.
+// newSnapshot returns an empty snapshot. If whole is not nil, the caller fills the new snapshot
+// with a part of whole.
 func newSnapshot(whole *Snapshot) *Snapshot {
 	files := map[*skill.Skill]skill.Digest{}
 	if whole != nil {
@@ -74,7 +74,7 @@ func (s *Snapshot) addRoot(f *foundRoot) {
 	s.settleURIs(paths, from)
 }
 
-// add appends an entry. The entries of a root come in path order.
+// add appends an entry. Within a root, it must be called in path order.
 func (s *Snapshot) add(e *Entry) {
 	s.Entries = append(s.Entries, e)
 	n := len(s.Entries)
@@ -88,7 +88,7 @@ func (s *Snapshot) add(e *Entry) {
 	}
 }
 
-// shadow resolves equal names and orders the listing.
+// shadow decides which of the skills with equal names is served by the name, and orders the lists.
 func (s *Snapshot) shadow() {
 	s.unlistCopies()
 	s.named = make([]*Entry, 0, len(s.Entries))
@@ -171,9 +171,9 @@ func (s *Snapshot) shadowSameKeys() {
 	}
 }
 
-// preferNearest moves the copy with the shortest path before the other copies from followed
-// sources. Otherwise, servers that follow each other would pass a skill on for ever, under longer
-// and longer paths.
+// preferNearest reorders the copies that come from followed sources: the copy with the shortest
+// path becomes the first. Otherwise, servers that follow each other would pass a skill on for ever,
+// under longer and longer paths.
 func (s *Snapshot) preferNearest(sameKey []*Entry) {
 	first := map[skill.Digest]int{} // by their files
 	for i, e := range sameKey {
@@ -213,7 +213,7 @@ func (s *Snapshot) unlistCopies() {
 }
 
 // byKey compares two served skills by key, and then by precedence for the name. A listed skill
-// comes before an unlisted one, and an unlisted one before its copy; the rest is in the order of
+// comes before an unlisted one, and an unlisted one before its copy. The rest is in the order of
 // [Snapshot.Precedence].
 func (s *Snapshot) byKey(a, b *Entry) int {
 	if order := strings.Compare(string(a.Key), string(b.Key)); order != 0 {
@@ -253,7 +253,7 @@ func (s *Snapshot) Precedence() []*Entry {
 // First returns the first of the matching entries in the order of [Snapshot.Precedence], or nil.
 func (s *Snapshot) First(match func(*Entry) bool) *Entry { return firstOf(s.Entries, match) }
 
-// firstOf is [Snapshot.First] for some entries, which are in root order.
+// firstOf is [Snapshot.First] for some of the entries, in root order.
 func firstOf(all []*Entry, match func(*Entry) bool) (first *Entry) {
 	for _, e := range all {
 		switch {

@@ -9,19 +9,19 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// cachedSkill is a skill as it was read, with the time of the read. All skills of one scan run
-// share that time, which is nil until the catalogue uses the result of the run.
+// cachedSkill is a skill as it was read. All skills of one scan run share the time read, which is
+// nil until the catalogue uses the result of the run.
 type cachedSkill struct {
 	*skill.Skill
 	read  *time.Time
-	files *skill.Digest // digest of all of its files when it was last compared with a twin, or nil
+	files *skill.Digest // digest of all of its files, from the last comparison with a twin; nil if it was never compared
 }
 
 // after reports whether the skill was read after t. It is false for an unknown skill.
 func (k cachedSkill) after(t time.Time) bool { return k.read != nil && k.read.After(t) }
 
-// cachedOf returns the skills of a root as last read, in path order. It ignores the skills of
-// another root that had the label before. The caller holds mu.
+// cachedOf returns the skills of a root as last read, in path order. It ignores the skills of a
+// different root that had the label before. The caller holds mu.
 func (c *Catalog) cachedOf(root skill.Root) []cachedSkill {
 	if f := c.current.Load().rootState(root); f != nil {
 		return f.skills
@@ -29,7 +29,7 @@ func (c *Catalog) cachedOf(root skill.Root) []cachedSkill {
 	return nil
 }
 
-// cached returns the skill in a place as last read. The caller holds mu.
+// cached returns the skill in a place as it was last read. The caller holds mu.
 func (c *Catalog) cached(at placeIn) (k cachedSkill) {
 	all := c.cachedOf(at.root)
 	if i, ok := slices.BinarySearchFunc(all, at.path, func(k cachedSkill, path string) int { return strings.Compare(k.Path, path) }); ok {
@@ -38,8 +38,8 @@ func (c *Catalog) cached(at placeIn) (k cachedSkill) {
 	return k
 }
 
-// inOrder returns a function that finds a skill by its path. That function must be called with the
-// paths in order.
+// inOrder returns a function that finds a skill by its path. The caller must call that function
+// with the paths in ascending order.
 func inOrder(all []cachedSkill) func(path string) cachedSkill {
 	return func(path string) (k cachedSkill) {
 		for len(all) > 0 && all[0].Path < path {
@@ -52,8 +52,8 @@ func inOrder(all []cachedSkill) func(path string) cachedSkill {
 	}
 }
 
-// reuse copies the known skills and returns the indexes of the skills that must be read. If a root
-// cannot be read now, its known skills are copied without a check.
+// reuse copies the known skills, and returns the indexes of the skills that must be read. If a root
+// cannot be read now, reuse copies its known skills without a check.
 func (c *Catalog) reuse(r *foundRoot) (read []int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,8 +75,8 @@ func (c *Catalog) reuse(r *foundRoot) (read []int) {
 }
 
 // mergeReads records the skills that each scan run has read. If a call meanwhile found other bytes
-// or a missing file, its newer result stays. If a file was read again and has not changed, its old
-// *skill.Skill stays, which views share. The caller holds mu.
+// or a missing file, the call's newer result stays. If a file was read again and has not changed,
+// the old *skill.Skill stays, because views share it. The caller holds mu.
 func (c *Catalog) mergeReads(found []foundRoot) {
 	earliest := time.Now()
 	for r := range found {
@@ -86,7 +86,7 @@ func (c *Catalog) mergeReads(found []foundRoot) {
 		}
 		root, begun := f.status.Root, new(time.Time)
 		*begun = f.begun
-		scanned := f.scan.Version != 0 // otherwise the root is unchanged and keeps its version
+		scanned := f.scan.Version != 0 // otherwise, the root is unchanged and keeps its version
 		if scanned {
 			f.version = f.scan.Version
 		}
@@ -119,8 +119,8 @@ func (c *Catalog) mergeReads(found []foundRoot) {
 	maps.DeleteFunc(c.gone, func(_ placeIn, t time.Time) bool { return !t.After(earliest) })
 }
 
-// settled reports whether the file of a skill was read, and any later change would show in its
-// stamp. The caller holds mu.
+// settled reports whether the file of a skill was read, and a later change of the file would show
+// in its stamp. The caller holds mu.
 func (c *Catalog) settled(root skill.Root, k cachedSkill) bool {
 	if stamp, ok := c.doubted[placeIn{root, k.Path}]; ok && stamp == k.Stamp {
 		return false
@@ -128,8 +128,8 @@ func (c *Catalog) settled(root skill.Root, k cachedSkill) bool {
 	return k.Digest != (skill.Digest{}) && k.Fault() == nil && !k.Stamp.Racy(*k.read)
 }
 
-// sameSkill reports whether a and b are the same bytes in the same place. If so, the
-// older value, which views share, can stay.
+// sameSkill reports whether a and b have the same bytes in the same place. Then the older value can
+// stay, which views share.
 func sameSkill(a, b *skill.Skill) bool {
 	return a.Size > 0 && a.Digest == b.Digest && a.Bundle.Same(b.Bundle)
 }

@@ -20,22 +20,22 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Source finds skills in one root. Scan is called repeatedly, by one goroutine at a
-// time. A call whose context has ended may still be running when the next one begins.
+// Source finds skills in one root. Scan is called repeatedly, by one goroutine at a time. If the
+// context of a call has ended, the call may still be running when the next one begins.
 type Source interface {
 	// Root returns the root, the same at each call.
 	Root() skill.Root
-	// Scan finds every skill below the root, and may load some of them. An absent root yields
-	// Scan.Missing. An error alone means that the root cannot be read now; the skills of the last
-	// scan stay. An error with Missing means that the root was requested and is gone: its skills
-	// are removed, and the error is reported.
+	// Scan finds every skill below the root, and may load some of them. For a missing root,
+	// Scan.Missing is set. An error without Missing means that the root cannot be read now; the
+	// skills of the last scan stay. An error with Missing means that a requested root is gone; its
+	// skills are removed, and the error is reported.
 	Scan(ctx context.Context) (skill.Scan, error)
 }
 
 // Watcher is a [Source] that reports changes. Until the context ends, Watch calls poke, from any
 // goroutine, whenever something below the root may have changed since the last scan. The catalogue
-// calls Watch once for a source, after its first scan, and again only if the source was removed and
-// set again.
+// calls Watch once for a source, after its first scan. It calls Watch again only if the source was
+// removed and set again.
 type Watcher interface {
 	Watch(ctx context.Context, poke func())
 }
@@ -51,25 +51,25 @@ type Folders interface {
 const (
 	// DefaultInterval is contract 002's refresh cycle.
 	DefaultInterval = 30 * time.Second
-	// settle is how long the catalogue waits after a change for the next one; settleMost bounds the
-	// total wait. An editor writes a file in several steps, but a client must be notified within
-	// two seconds.
+	// settle is the time for which the catalogue waits for further changes after each one.
+	// settleMost bounds the total wait. An editor writes a file in several steps, but a client must
+	// be notified within two seconds.
 	settle     = 25 * time.Millisecond
 	settleMost = 500 * time.Millisecond
-	// watchDelay postpones the watching of new sources. Starting it takes milliseconds, at a time
-	// when clients wait for their first answers.
+	// watchDelay postpones the watching of new sources. To start watching takes milliseconds, and
+	// at that time clients wait for their first answers.
 	watchDelay = 200 * time.Millisecond
 )
 
 // Options configures a catalogue. The zero value of each field is its default.
 type Options struct {
-	Interval time.Duration // between periodic scans, at most [DefaultInterval]; if refreshes are costly, it grows up to that
-	// Patience bounds how long a refresh waits for a root whose disk does not
-	// answer before it continues without that root; see [ErrLate]. A search waits as
-	// long for headings. Zero means no bound.
+	Interval time.Duration // between periodic scans, at most [DefaultInterval]; if refreshes are costly, it becomes longer, up to that
+	// Patience bounds how long a refresh waits for a root whose disk does not answer. Then the
+	// refresh continues without that root; see [ErrLate]. A search waits as long for headings. Zero
+	// means no bound.
 	Patience time.Duration
 	// Whole is set for a command that must answer in full. Patience then begins again with each
-	// folder and file that is read, so that it ends only if a disk does not answer.
+	// folder and file that is read. So it ends only if a disk does not answer.
 	Whole bool
 	Log   *slog.Logger // logs skipped skills and the reasons, at Warn; nil discards them
 	// Provenance compares skills with their locks; nil compares none.
@@ -79,8 +79,7 @@ type Options struct {
 	Uses func(*Entry) uint64
 	// ClientSkills returns the skills that a client already shows its model on its own, or nil if
 	// none are known; see [Catalog.AddClient]. It is called again at each refresh, and must return
-	// the same pointer while nothing has changed. Without ClientSkills, all clients are treated
-	// alike.
+	// the same pointer while nothing has changed. If it is nil, all clients get the same lists.
 	ClientSkills func(client string) *ClientSkills
 }
 
@@ -138,8 +137,8 @@ type rootPath struct{ label, path string }
 
 func (e *Entry) rootPath() rootPath { return rootPath{e.Root.Label, e.Path} }
 
-// placeIn is a path in one root. It contains the root and not its label, since another root may get
-// the label later.
+// placeIn is a path in one root. It contains the root instead of the label, because a different
+// root may get the label later.
 type placeIn struct {
 	root skill.Root
 	path string
@@ -213,8 +212,8 @@ func (c *Catalog) view(filter *Filter) View {
 }
 
 // SetSources replaces the sources and asks for a refresh. A source that equals one of the previous
-// sources stays: its scan run and its watcher continue. A source of a type that is not comparable
-// never stays.
+// sources stays, with its scan run and its watcher. A source whose type is not comparable never
+// stays.
 func (c *Catalog) SetSources(sources []Source) {
 	c.mu.Lock()
 	next, before := sourceStates(sources), slices.Concat(c.dropped, c.sources)
@@ -246,7 +245,8 @@ type sourceState struct {
 	silent   atomic.Bool // a request for its folders is not answered yet
 }
 
-// stays reports whether before, a state from before SetSources, belongs to the same source as h.
+// stays reports whether before belongs to the same source as h. before is a state from before
+// SetSources.
 func (h *sourceState) stays(before *sourceState) bool {
 	return reflect.ValueOf(h.Source).Comparable() && h.Source == before.Source
 }
@@ -267,10 +267,10 @@ func (c *Catalog) Poke() {
 	}
 }
 
-// Subscribe calls f after every refresh that changed something: in order, one call at a time, with
-// no lock held. The call comes from the goroutine that refreshed, or from the goroutine of a
-// request that found a changed file. The returned function ends the subscription; a call of f that
-// is under way may still finish.
+// Subscribe calls f after every refresh that changed something: in order, one call at a time,
+// without holding a lock. The goroutine that calls f is the one that refreshed, or belongs to a
+// request that found a changed file. The returned function ends the subscription. A call of f that
+// has begun may still finish.
 func (c *Catalog) Subscribe(f func(Diff)) (cancel func()) {
 	c.subMu.Lock()
 	defer c.subMu.Unlock()
@@ -325,7 +325,7 @@ func (c *Catalog) publish(next *Snapshot) {
 }
 
 // notify delivers the pending differences. If another goroutine, or a caller further up the stack,
-// is already delivering, it also delivers the differences added here.
+// is already delivering, that one also delivers the differences added here.
 func (c *Catalog) notify() {
 	c.subMu.Lock()
 	defer c.subMu.Unlock()

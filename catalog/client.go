@@ -9,9 +9,9 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// ClientSkills describes the skills that a client shows its model on its own. The lists for that
-// model need not repeat them. A skill is recognised by its folder or by its files, so a copy counts
-// too.
+// ClientSkills describes the skills that a client shows its model on its own, so the lists for that
+// model need not repeat them. A skill is recognised by its folder or by its files. So a copy of a
+// skill counts too.
 type ClientSkills struct {
 	// Folders has the folders that the client reads, as written and with links resolved.
 	Folders map[string]bool
@@ -32,8 +32,8 @@ type ClientSkills struct {
 }
 
 // AddClient adds a client. From then on, [Snapshot.ListedFor] leaves out the skills that the client
-// shows on its own. It does nothing without [Options.ClientSkills], or for a client that was added
-// before.
+// shows on its own. AddClient does nothing without [Options.ClientSkills], or if the client was
+// added before.
 func (c *Catalog) AddClient(client string) {
 	if c.clientSkills == nil || client == "" {
 		return
@@ -91,7 +91,7 @@ func (s *Snapshot) ListedFor(client string) []*Entry {
 }
 
 // DoubtfulFor returns the skills of [Snapshot.ListedFor] that a client finds on its own, but may
-// leave out since their frontmatter is not strict YAML.
+// leave out because their frontmatter is not strict YAML.
 func (s *Snapshot) DoubtfulFor(client string) (out []*Entry) {
 	own := s.clients[client]
 	if own == nil {

@@ -20,8 +20,8 @@ func (s *Snapshot) sameFiles(a, b *Entry) bool {
 	return ok && also && x == y
 }
 
-// twin is a skill with the same SKILL.md as another one. root is the index of its root among the
-// found roots, and at its index among the skills of that root.
+// twin is a skill that has the same SKILL.md as another one. root is the index of its root among
+// the found roots. at is its index among the skills of that root.
 type twin struct {
 	root, at int
 	cachedSkill
@@ -95,8 +95,8 @@ func (c *Catalog) compareTwins(ctx context.Context, found []foundRoot, first boo
 	return twins
 }
 
-// folder returns the folder of a skill with links resolved, if the scan knows it, or else a name
-// that no other skill has.
+// folder returns the folder of a skill with links resolved, if the scan knows it. Otherwise, it
+// returns a name that no other skill has.
 func (t *twin) folder(r *foundRoot) string {
 	switch {
 	case t.Link() != "":

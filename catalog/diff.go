@@ -9,16 +9,16 @@ import (
 
 // Diff describes the changes of a refresh.
 type Diff struct {
-	Added, Removed, Changed []*Entry // Changed has the new state
-	Before                  []*Entry // the old state of each of Changed
-	// Listing reports whether the list that models see differs, for a client that was added or for
-	// all others.
+	Added, Removed, Changed []*Entry // Changed contains the new state
+	Before                  []*Entry // the old state of each entry in Changed
+	// Listing reports whether the list that models see differs, for an added client or for all
+	// other clients.
 	Listing bool
 	// Invocable is the first index at which [Snapshot.Invocable] differs in a name or
 	// a description, or -1 if it is the same.
 	Invocable int
-	// Completed reports whether lists lacked an unread root before and lack no root now;
-	// see [View.Incomplete].
+	// Completed reports whether the lists are complete now but were not before, because a root was
+	// unread; see [View.Incomplete].
 	Completed bool
 
 	prev, next *Snapshot
@@ -61,7 +61,7 @@ func diff(prev, next *Snapshot) Diff {
 	return d
 }
 
-// completed reports whether next lacks no root, and has at least one that prev had not read.
+// completed reports whether next lacks no root, and contains at least one that was unread in prev.
 func completed(prev, next *Snapshot) bool {
 	if len(next.unread(nil, false)) > 0 {
 		return false
@@ -72,8 +72,8 @@ func completed(prev, next *Snapshot) bool {
 	})
 }
 
-// changed reports whether anything that a surface shows of the skill differs. A new time of the
-// file alone is no such change.
+// changed reports whether anything differs that a surface shows of the skill. A new time of the
+// file does not count.
 func (e *Entry) changed(now *Entry) bool {
 	return e.Skill != now.Skill && (e.Digest != now.Digest || e.Name != now.Name || e.Available != now.Available || e.Entry != now.Entry ||
 		e.Link() != now.Link() || !slices.Equal(e.Problems, now.Problems)) || e.Status != now.Status || !e.SameURI(now)

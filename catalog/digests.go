@@ -11,11 +11,12 @@ import (
 )
 
 // The digests of files are cached. Each version of a file is hashed once; the stamp distinguishes
-// versions. A file so young that a second write could leave the same stamp is hashed each time, and
-// so is a file that has changed without a new stamp. Nothing is hashed before it is requested.
+// versions. Two kinds of files are hashed each time: a file so young that a second write could
+// leave the same stamp, and a file that has changed without a new stamp. Nothing is hashed before
+// it is requested.
 
-// maxLate is the number of slow manifests of a root at which no further one begins. It bounds how
-// long a list of skills on a silent disk takes.
+// maxLate is the number of slow manifests of a root at which no more begin. It bounds how long a
+// list of skills on a silent disk takes.
 const maxLate = 4
 
 // digestCache caches the digests of a catalogue's skills. The zero value is ready for use.
@@ -29,7 +30,7 @@ type digestCache struct {
 // skillDigests caches the known digests of one skill's files.
 type skillDigests struct {
 	dir  string        // the skill's folder; a root's label may move to another folder
-	late *atomic.Int32 // of its root
+	late *atomic.Int32 // the number of slow manifests of its root
 
 	turn   chan struct{} // capacity 1: a caller that holds the slot may use last
 	last   manifest
@@ -53,7 +54,7 @@ func (c *digestCache) forget(at rootPath) {
 }
 
 // skillAt returns the digests of the skill in a folder. If none are cached for the folder, it
-// begins with those that known returns.
+// starts with those that known returns.
 func (c *digestCache) skillAt(root skill.Root, at rootPath, dir string, known func() []skill.File) *skillDigests {
 	if s := c.find(at, dir); s != nil {
 		return s
@@ -83,12 +84,12 @@ func (c *digestCache) find(at rootPath, dir string) *skillDigests {
 }
 
 // manifest lists the skill's files with their digests, as they are now. It passes run the work that
-// reads the disk, which calls list with the known digests. The work caches the digests even if they
-// come too late for the caller, so that each call on a slow disk makes progress. Work that takes
+// reads the disk. The work calls list with the known digests. It caches the new digests even if
+// they come too late for the caller, so each call on a slow disk makes progress. Work that takes
 // longer than long counts as late.
 //
-// Before run, a caller waits for its turn. If another caller has meanwhile made a manifest, begun
-// after this caller came, both share it.
+// Before run, a caller waits for its turn. If another caller has meanwhile made a manifest that was
+// begun later than this call, both share it.
 func (s *skillDigests) manifest(ctx context.Context, long time.Duration, run func(func()) error, list func(known []skill.File) ([]skill.File, error)) ([]skill.File, error) {
 	came := time.Now()
 	if s.late.Load() >= maxLate {

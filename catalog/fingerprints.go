@@ -8,8 +8,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Fingerprints distinguishes two states of a view. A comparison keeps changes of hidden skills from
-// a subscriber. If two fingerprints of a list are equal, the list is the same.
+// Fingerprints are digests of the lists of a view. If two fingerprints of a list are equal, the
+// list is the same. Since hidden skills are not in the lists, a subscriber who gets only these
+// changes learns nothing about hidden skills.
 type Fingerprints struct {
 	Listing   skill.Digest // of the skills as a model sees them
 	Served    skill.Digest // of the skills that have a URI, and their SKILL.md
@@ -29,7 +30,7 @@ func (v View) Fingerprints() Fingerprints {
 		for _, e := range v.Invocable() {
 			fmt.Fprintf(invocable, "%q %q\n", e.Name, e.Description)
 		}
-		if len(v.entire().unread(nil, false)) > 0 { // a list that lacks a root differs from the complete one
+		if len(v.entire().unread(nil, false)) > 0 { // a list that lacks a root must differ from the complete one
 			for _, of := range []io.Writer{listing, served, invocable} {
 				fmt.Fprintln(of, "incomplete")
 			}

@@ -19,19 +19,19 @@ type FolderNow struct {
 	Root skill.Root
 }
 
-// UpToDate reports whether the snapshot is up to date about a folder: it has a skill there that is
-// served, or that was skipped in the file's present state, or it has a notice that the folder is
-// denied.
+// UpToDate reports whether the snapshot needs no refresh for a folder. It needs none if it has a
+// skill there that is served, or that was skipped in the file's present state. It also needs none
+// if it has a notice that the folder is denied.
 func (s *Snapshot) UpToDate(f FolderNow) bool {
 	e := s.placedAt(f.Root.Label, f.Name)
 	return e != nil && (e.Status != Skipped || f.Err != nil || e.Stamp == f.Stamp) || f.Err != nil && s.deniedAt(f.Root.Label, f.Name) != nil
 }
 
 // FoldersNow lists from disk the direct child folders of the roots whose names match, in root
-// order. All roots are read at the same time, each by one listing of its folder. A root is left
-// out, and all is false, if the root does not answer before the context ends or has not yet
-// answered another caller. If the view has a [Filter], every folder in which it has no skill is
-// left out too.
+// order. It reads all roots at the same time, each by one listing of its folder. If a root does not
+// answer before the context ends, or has not yet answered another caller, the root is left out, and
+// all is false. If the view has a [Filter], every folder in which the view has no skill is left out
+// too.
 func (v View) FoldersNow(ctx context.Context, match func(name string) bool) (found []FolderNow, all bool) {
 	v.catalog.mu.Lock()
 	sources := v.catalog.sources
@@ -81,8 +81,7 @@ func (h *sourceState) folders(ctx context.Context, f Folders, match func(string)
 	}
 }
 
-// Denied is a folder that knack may not read, so that it is unknown whether the folder contains a
-// skill.
+// Denied is a folder that knack may not read. It may contain a skill.
 type Denied struct {
 	Root skill.Root
 	skill.Notice
@@ -136,10 +135,10 @@ func (s *Snapshot) deniedAt(label, at string) *skill.Notice {
 	return nil
 }
 
-// Blocked returns the skill that last had a URI, if it is still in its place and cannot be read at
-// the moment. The reason may be that its file or folder is denied, that the disk fails, that the
-// file is not regular, not text or too large, or that the skill differs from its lock. A skill that
-// is gone, is no longer a skill, or leads outside is not blocked.
+// Blocked returns the skill that last had a URI, if the skill is still in its place and cannot be
+// read at the moment. Its file or folder may be denied, or the disk fails. The file may be
+// irregular, not text or too large. Or the skill differs from its lock. A skill that is gone, is no
+// longer a skill, or leads outside is not blocked.
 func (s *Snapshot) Blocked(uri skill.URI) *Entry { return s.blocked[uri.Path()] }
 
 // BlockedNamed returns the first blocked skill that had the name, in the order of URIs.
@@ -153,8 +152,8 @@ func (s *Snapshot) BlockedNamed(name string) *Entry {
 	return first
 }
 
-// keepBlocked takes over from the previous snapshot the skills that were served then and
-// are blocked now.
+// keepBlocked copies from the previous snapshot the skills that were served then and are blocked
+// now.
 func (s *Snapshot) keepBlocked(prev *Snapshot) {
 	keep := func(uri string, e *Entry) {
 		if s.based(e.Base()) != nil || !s.isBlocked(e) {

@@ -10,9 +10,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Incomplete is the error of an answer that needs more than the catalogue has read so
-// far. A list would lack skills, or a name may belong to a skill that is still unread.
-// It is an [ErrLate].
+// Incomplete is the error of an answer that needs more than the catalogue has read so far. A list
+// would lack skills, or a name may belong to a skill that was not read yet. It matches [ErrLate].
 type Incomplete struct {
 	// unread reports whether a root is being read for the first time. If false, a root
 	// that was read before does not answer now.
@@ -167,8 +166,8 @@ func (s *Snapshot) unread(wanted []skill.Root, byName bool) (labels []string) {
 }
 
 // status returns the status of a root, or nil. It first tries place, the root's index in the
-// sources. Each list needs the status of all roots, and the index is right unless the sources have
-// just changed.
+// sources. That index is right unless the sources have just changed, and each list needs the status
+// of all roots.
 func (s *Snapshot) status(root *skill.Root, place int) *RootStatus {
 	if place < len(s.Roots) && s.Roots[place].Root == *root {
 		return &s.Roots[place]

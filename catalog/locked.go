@@ -14,7 +14,7 @@ type Provenance interface {
 	Locked(e *Entry, files func() ([]skill.File, error)) Locked
 	// Locks describes the locks of a snapshot's roots.
 	Locks(s *Snapshot) []LockStatus
-	// Drift counts the skills of a snapshot that had changed when they were last compared.
+	// Drift counts the skills of a snapshot that differed from their lock in the last comparison.
 	Drift(s *Snapshot) int
 }
 
@@ -30,8 +30,8 @@ const (
 	Incomparable LockState = "unknown"
 )
 
-// Locked is the lock's record of a skill, and the result of comparing the two. The fields from
-// Source on come from the lock, and are empty if the skill is not in it.
+// Locked is the lock's record of a skill, and the result of the comparison. The fields from Source
+// on come from the lock. They are empty if the lock does not contain the skill.
 type Locked struct {
 	State LockState
 	// Reason describes the difference, or why the skill cannot be compared; Fix is the fix.
@@ -103,8 +103,8 @@ func (v View) Locks() []LockStatus {
 	return v.catalog.provenance.Locks(v.Snapshot)
 }
 
-// Drift counts the skills of the view that had changed when they were last compared. It returns
-// false if skills are not compared with locks.
+// Drift counts the skills of the view that differed from their lock in the last comparison. It
+// returns false if skills are not compared with locks.
 func (v View) Drift() (n int, compared bool) {
 	if v.catalog.provenance == nil {
 		return 0, false

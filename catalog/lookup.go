@@ -77,7 +77,7 @@ func (s *Snapshot) keyed(key skill.Key) *Entry {
 	return s.named[i]
 }
 
-// based returns the served skill whose folder has the given path in the URI space.
+// based returns the served skill whose base path in the URI space is path; see [Entry.Base].
 func (s *Snapshot) based(path string) *Entry {
 	if s.whole == nil {
 		return s.basedIn(s.spans, path, len(s.Entries))
@@ -88,8 +88,8 @@ func (s *Snapshot) based(path string) *Entry {
 	return nil
 }
 
-// basedIn is like based, but considers only the moved skills, and the skills of the given roots
-// among the first n entries.
+// basedIn is like based, but considers only some skills: the moved ones, and the skills of the
+// given roots among the first n entries.
 func (s *Snapshot) basedIn(roots []span, path string, n int) *Entry {
 	if e := s.moved[path]; e != nil {
 		return e
@@ -106,8 +106,8 @@ func (s *Snapshot) basedIn(roots []span, path string, n int) *Entry {
 	return nil
 }
 
-// findByPlace finds the skill of a root by a name of its place: the path of its folder with ":" for
-// "/", or the digest of its URI after a "~".
+// findByPlace finds the skill of a root by a name of its place. That is the path of its folder with
+// ":" for "/", or "~" and the digest of its URI.
 func (s *Snapshot) findByPlace(label, name string) *Entry {
 	if e := s.placedAt(label, strings.ReplaceAll(name, ":", "/")); e != nil && e.Status != Skipped {
 		return e
@@ -144,13 +144,13 @@ func shallowest(all []*Entry) *Entry {
 }
 
 // Innermost returns the innermost skill whose folder contains a file of e. That is e itself, or a
-// skill nested in e on the path to the file. The path is compared as requested. For skills withheld
-// from models, case is ignored, since some file systems ignore it.
+// skill nested in e on the path to the file. It compares the path as requested. To find skills that
+// are withheld from models, it ignores case, because some file systems do.
 func (s *Snapshot) Innermost(e *Entry, file string) *Entry {
 	at := join(e.Path, file)
-	// The path is cut to a length that no served skill's path exceeds, to bound the cost of an
-	// endless one. In lower case a path may take more bytes, at most twice as many. A skipped skill
-	// has no URI, so it does not count here.
+	// Cut the path to a length that no served skill's path exceeds, to bound the cost of an endless
+	// path. In lower case, a path may take up to twice as many bytes. Skipped skills have no URI,
+	// so their paths do not count.
 	if most := max(2*s.longest, 8<<10); len(at) > most {
 		at = at[:max(strings.LastIndexByte(at[:most+1], '/'), 0)]
 	}

@@ -57,7 +57,7 @@ func (v View) manifest(ctx context.Context, e *Entry) (*Entry, []skill.File, err
 }
 
 // digestsOf lists a skill's files with their digests, as they are now. main returns SKILL.md as it
-// was read, if that is still certain.
+// was read, or nothing if that may be outdated.
 func (v View) digestsOf(ctx context.Context, e *Entry, main func() []skill.File) ([]skill.File, error) {
 	known := v.catalog.digests.skillAt(*e.Root, e.rootPath(), e.Dir(), main)
 	read := func(work func()) error {

@@ -12,12 +12,12 @@ import (
 )
 
 // smallRead is the largest size of a file that is read in one step. For a larger file, the reader
-// takes its size first and waits for memory without a slot among the disk's readers.
+// first finds out the size. Then it waits for memory, without occupying a read slot.
 const smallRead = 64 << 10
 
 // copiesRead is the number of copies of a SKILL.md in memory while an answer is made. They are its
-// bytes, its text, and the answer, which may contain it twice. They are reserved in one step, since
-// calls that reserve in two could wait for each other.
+// bytes, its text, and the answer, which may contain it twice. They are reserved in one step,
+// because calls that reserve in two steps could wait for each other.
 const copiesRead = 4
 
 // Read reads an entry's SKILL.md as it is on disk now. If it differs from the snapshot, the

@@ -40,7 +40,7 @@ func (c *Catalog) Run(ctx context.Context) error {
 }
 
 const (
-	// restShare is the least rest after a refresh, as a multiple of its duration. With
+	// restShare is the minimum rest after a refresh, as a multiple of the refresh's duration. With
 	// it, periodic refreshes take about 1 % of a processor.
 	restShare = 100
 	// restMost bounds the rest between refreshes. Contract 002 requires a refresh at least every 30
@@ -62,7 +62,7 @@ func (c *Catalog) stop() {
 	c.endScans(all)
 }
 
-// settle waits until no further poke has come for a moment, but at most for settleMost.
+// settle waits until no poke has come for a moment, but at most for settleMost.
 func (c *Catalog) settle(ctx context.Context) {
 	most := time.After(settleMost)
 	for {
@@ -167,11 +167,11 @@ func (c *Catalog) sameAsNow(r *foundRoot) bool {
 	return r.scan.Version != 0 && was.version == r.scan.Version && (was.status.Err == nil || was.status.Late())
 }
 
-// keepUnchanged takes the state of each root that has not changed from the snapshot. That state may
-// be newer than the scan run, since a call may have found changes meanwhile.
+// For each root that has not changed, keepUnchanged uses the snapshot's state. That state may be
+// newer than the scan run, because a call may have found changes meanwhile.
 //
-// keepUnchanged reports whether all skills are the same, and whether the status of the roots is
-// the same too. The caller holds mu.
+// keepUnchanged reports whether all skills are the same, and whether the status of the roots is the
+// same too. The caller holds mu.
 func (c *Catalog) keepUnchanged(found []foundRoot, now *Snapshot) (skills, all bool) {
 	if now == nil {
 		return false, false
@@ -248,16 +248,16 @@ type foundRoot struct {
 	kept   bool          // the root cannot be read now, and scan is the last good one
 	skills []cachedSkill // in path order
 	begun  time.Time     // when the scan run began
-	// version is the scan's version, or 0 if it cannot be compared. To be compared,
-	// every skill must be read, and none so young that its stamp proves nothing.
+	// version is the scan's version, or 0 if it cannot be compared. It can be compared only if
+	// every skill was read, and none is so young that its stamp proves nothing.
 	version uint64
-	same    bool // nothing has changed, so the snapshot's state stays
-	// claimed has the paths, made of skill names, that no skill may have; see [foundRoot.claim].
+	same    bool // nothing has changed, and the snapshot's state stays
+	// claimed contains the paths made of skill names that no skill may have; see [foundRoot.claim].
 	claimed map[string]bool
 }
 
-// rebuild builds and publishes a snapshot, and drops the doubted stamps of files that are gone or
-// were changed. The caller holds mu.
+// rebuild builds and publishes a snapshot. It drops the doubted stamps of files that are gone or
+// have changed. The caller holds mu.
 func (c *Catalog) rebuild(found []foundRoot) {
 	prev := c.current.Load()
 	next := build(found)
@@ -274,9 +274,9 @@ func (c *Catalog) rebuild(found []foundRoot) {
 	})
 }
 
-// update updates the catalogue with the bytes that a call found on disk, or with the file's
-// absence, before the call answers. It returns the snapshot with that change, or the current one if
-// another call was faster.
+// update updates the catalogue before a call answers. The call found other bytes on disk, or a
+// missing file. update returns the snapshot with that change, or the current snapshot if another
+// call was faster.
 func (c *Catalog) update(e *Entry, fresh *skill.Skill, begun time.Time) *Snapshot {
 	claims := foundRoot{}
 	if f := c.current.Load().rootState(*e.Root); f != nil {

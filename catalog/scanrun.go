@@ -14,16 +14,16 @@ import (
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
-// ErrLate is the reason that a root is shown in its previous state, or empty. Its scan run has not
-// ended yet, since the root is large or its disk does not answer. The catalogue uses the result as
-// soon as the run ends.
+// ErrLate is the reason that a root is empty or in its previous state. Its scan run has not ended
+// yet, because the root is large or its disk does not answer. The catalogue uses the result as soon
+// as the run ends.
 var ErrLate = errors.New("it is still being read")
 
 // errUnread is [ErrLate] for a root before its first scan run has ended.
 var errUnread = fmt.Errorf("%w for the first time", ErrLate)
 
-// scanRun is one scan run: the scan of one source, and the reads that follow from it. It
-// has its own goroutine, so that a disk that does not answer delays no other root.
+// scanRun is one scan run: the scan of one source, and the reads that follow from it. It has its
+// own goroutine, so a disk that does not answer delays no other root.
 type scanRun struct {
 	done  chan struct{} // closed when root or err is set
 	late  bool          // a refresh did not wait for it; guarded by the catalogue's mu
@@ -34,8 +34,8 @@ type scanRun struct {
 	end   context.CancelFunc
 }
 
-// steps is the number of parts into which the patience is divided. Progress is checked after each
-// part, so that the patience begins again soon after a disk has answered.
+// steps is the number of parts into which the patience is divided. After each part, progress is
+// checked. So the patience begins again soon after a disk has answered.
 const steps = 10
 
 // scanAll scans the sources in parallel and waits for all of them, but at most for
@@ -97,8 +97,8 @@ func (c *Catalog) wasLate(l *scanRun) bool {
 	return l.late
 }
 
-// startScan starts a scan run, or joins the one under way: one goroutine at a time scans a
-// source.
+// startScan starts a scan run, or returns the one that is under way. So only one goroutine at a
+// time scans a source.
 func (c *Catalog) startScan(ctx context.Context, h *sourceState) (l *scanRun, began bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -159,8 +159,8 @@ func (c *Catalog) resultOf(h *sourceState, l *scanRun) (foundRoot, error) {
 	return r, nil
 }
 
-// poked marks the scan runs under way, which may lack a change. After each of them, another one
-// begins.
+// poked marks the scan runs under way, because they may lack a change. After each of them, another
+// run begins.
 func (c *Catalog) poked() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -241,8 +241,8 @@ func loadAll(ctx context.Context, r *foundRoot, read []int, first bool) error {
 	return ctx.Err()
 }
 
-// isRemoved reports whether the file no longer exists, so that the next scan will not see it. A
-// dangling link counts as existing.
+// isRemoved reports whether the file no longer exists, which the next scan will show. A dangling
+// link counts as existing.
 func isRemoved(s *skill.Skill) bool {
 	if s.Fault() != nil {
 		return false

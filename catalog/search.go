@@ -67,9 +67,9 @@ func (v View) Search(ctx context.Context, q Query) (Found, error) {
 	return found, nil
 }
 
-// standing determines the weight of an entry in a search. A search needs it for every skill that
-// has a word of the query. Standings are stored beside the index, since the entries themselves are
-// scattered in memory.
+// standing is the set of properties that determine the weight of an entry in a search. A search
+// needs it for every skill that contains a word of the query. Standings are stored beside the
+// index, because the entries themselves are scattered in memory.
 type standing uint8
 
 const (
@@ -130,9 +130,8 @@ func (v View) all(q Query) (found Found) {
 // among them.
 type index = search.Index[indexed]
 
-// indexed is the source of one document of the index. A skill without its headings and
-// the beginning of its text, which could not be read, is a different document from the
-// same skill with them.
+// indexed is the key of one document of the index. A skill whose headings and beginning could not
+// be read is a different document from the same skill with them.
 type indexed struct {
 	skill    *skill.Skill
 	headings bool
@@ -148,8 +147,8 @@ type indexing struct {
 	whole     atomic.Bool // no heading is missing from index
 }
 
-// renew returns the indexing for the same skills after the status of the roots changed.
-// If headings are missing, it returns a new one, since a disk may answer now.
+// renew returns the indexing to use after only the status of the roots has changed. If headings are
+// missing, that is a new one, because a disk may answer now.
 func (i *indexing) renew() *indexing {
 	select {
 	case <-i.done:
@@ -162,8 +161,8 @@ func (i *indexing) renew() *indexing {
 }
 
 const (
-	// headingsMost bounds how long the disks may be silent while no caller waits. Headings that are
-	// unread by then stay unread until the next refresh that changes anything.
+	// headingsMost bounds how long indexing waits for silent disks while no caller waits. Headings
+	// that are unread by then stay unread until the next refresh that changes anything.
 	headingsMost = DefaultInterval
 	// mostHeadings bounds the headings of one skill.
 	mostHeadings = 200
@@ -214,12 +213,12 @@ func (c *Catalog) indexOf(s *Snapshot) *indexing {
 }
 
 // makeIndex indexes a snapshot from an earlier index and the files that must be read. It runs in
-// its own goroutine, so that a search can end with its context. If there is a patience, a silent
-// disk delays the index by no more than that. Until the disk answers, a search finds its skills by
-// their other fields, but not by their headings.
+// its own goroutine, so a search can end with its context. If there is a patience, a silent disk
+// delays the index by no more than that. Until the disk answers, a search finds its skills by their
+// other fields, but not by their headings.
 //
-// The indexes of whole snapshots are made one at a time, each from the one before. If
-// two ran at the same time, both would read all files.
+// The indexes of whole snapshots are made one at a time, each from the one before. Two at the same
+// time would both read all files.
 func (c *Catalog) makeIndex(s *Snapshot) {
 	if s.whole == nil {
 		c.turn.Lock()
@@ -290,12 +289,12 @@ func (c *Catalog) nextIndex(patience time.Duration, s *Snapshot) (whole bool) {
 	return whole
 }
 
-// readHeadings reads the headings of the searched entries with the given indexes, and
-// passes them to each, one call at a time, until the context ends. It drops reads that
-// are still under way then. It skips files that could not be read in time. It also skips
-// files that differ from the snapshot, which the next refresh will see.
+// readHeadings reads the headings of the searched entries with the given indexes. It passes them to
+// each, one call at a time, until the context ends. It drops reads that are still under way then.
+// It skips files that could not be read in time. It also skips files that differ from the snapshot,
+// which the next refresh will see.
 //
-// It is like [Await], for many files. Each worker takes the next file by itself, since on a busy
+// It is like [Await], for many files. Each worker takes the next file by itself, because on a busy
 // machine, handing over a file costs more than reading it.
 func (c *Catalog) readHeadings(ctx context.Context, s *Snapshot, places []int, each func(i int, t topics), answered func()) {
 	var mu sync.Mutex

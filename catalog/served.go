@@ -6,8 +6,8 @@ import (
 )
 
 // Served returns the skills for lists of resources, in URI order. These are all skills with a URI,
-// including shadowed ones, except unlisted skills and copies from followed sources. They are sorted
-// once for a snapshot.
+// including shadowed ones. Unlisted skills and copies from followed sources are left out. They are
+// sorted once for each snapshot.
 func (v View) Served() []*Entry {
 	v.servedOnce.Do(func() {
 		type served struct {

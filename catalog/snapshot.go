@@ -34,12 +34,12 @@ type Entry struct {
 	*skill.Skill
 	Root   *skill.Root // shared by all of its entries in a snapshot
 	Status Status
-	// Tail is the path of the skill's folder in the URI, after the root's prefix. If it
-	// begins with a slash, the rest is the whole path. It is "" for a skipped skill. See
-	// [Entry.Base].
+	// Tail is the path of the skill's folder in the URI, after the root's prefix. If Tail begins
+	// with a slash, the rest of it is the whole path, without the prefix. It is "" for a skipped
+	// skill. See [Entry.Base].
 	Tail string
-	// By is the entry that shadows this one; for a copy, it is the original. An unlisted
-	// entry may have it too.
+	// By is the entry that shadows this one. For a copy, it is the original. It may be set for an
+	// unlisted entry too.
 	By *Entry
 	// Key is the folded name.
 	Key skill.Key
@@ -53,9 +53,9 @@ func (e *Entry) ModelVisible() bool { return e.Status == Available && e.ModelInv
 // that contains a copy of it, is unlisted.
 func (e *Entry) Unlisted() bool { return e.Root.Unlisted || e.Status == Unlisted }
 
-// Called returns the name that loads the skill. That is its own name, or "<root label>:<name>" if
-// another skill answers to its own name. If that name is ambiguous too, as between two skills of
-// one root, it is a name by place.
+// Called returns the name that loads the skill. That is its own name or, if another skill answers
+// to that, "<root label>:<name>". If that is ambiguous too, as between two skills of one root, it
+// is a name by place.
 func (s *Snapshot) Called(e *Entry) string {
 	for name := range s.Names(e) {
 		return name
@@ -116,8 +116,8 @@ func (e *Entry) URI() skill.URI {
 	return uri
 }
 
-// digestName returns a name that distinguishes a skill from the others of its root if its
-// path cannot serve as a name. It has only characters that every contract accepts.
+// digestName returns a name that identifies a skill among the others of its root. It is for a skill
+// whose path cannot serve as a name. It has only characters that every contract accepts.
 func (e *Entry) digestName() string {
 	d := skill.DigestOf([]byte(e.URI().String()))
 	return "~" + hex.EncodeToString(d[:6])
@@ -126,7 +126,7 @@ func (e *Entry) digestName() string {
 // qualified returns "<root label>:<name>", which names a shadowed skill.
 func (e *Entry) qualified() string { return e.Root.Label + ":" + e.Name }
 
-// FileText returns the text of FileURI, for a file that was listed.
+// FileText returns the text of [Entry.FileURI], for a file that was listed.
 func (e *Entry) FileText(path string) (string, error) {
 	prefix, at := e.base()
 	switch plain := at != "" && skill.Plain(at) && skill.Plain(path); { // nearly always
@@ -224,7 +224,7 @@ type Snapshot struct {
 	Skipped []*Entry
 
 	searched []*Entry  // Listed, the skills withheld from models, the shadowed skills except copies, then the unlisted
-	indexing *indexing // of searched; snapshots that share searched share it
+	indexing *indexing // the index of searched; snapshots that share searched share it
 	// whole is the snapshot that this one is a part of, else nil. The two share entries and the
 	// contents of their indexes.
 	whole *Snapshot
@@ -232,7 +232,7 @@ type Snapshot struct {
 	spans    []span                 // of Entries
 	named    []*Entry               // served, the first of each key in root order; sorted by key
 	clashes  map[skill.Key][]*Entry // all entries of each ambiguous key, in root order
-	moved    map[string]*Entry      // served, by [Entry.Base], if that is not the path of the folder; empty in a part
+	moved    map[string]*Entry      // served skills whose [Entry.Base] is not the path of their folder, by base; empty in a part
 	reserved map[rootPath]*Entry    // withheld from models, by the path in lower case
 	longest  int                    // the length of the longest [Entry.Base]
 	blocked  map[string]*Entry      // skills by the path of their URI; see [Snapshot.Blocked]
@@ -244,9 +244,9 @@ type Snapshot struct {
 	foldersOnce sync.Once
 	folders     []*Entry // all entries, by folder, then in root order
 
-	found atomic.Pointer[[]foundRoot] // the scan that it was built from, or a later one with the same result
+	found atomic.Pointer[[]foundRoot] // the scan from which it was built, or a later one with the same result
 
-	complete atomic.Pointer[[]skill.Root] // the wanted roots of the sources, if all listed ones are known to be read
+	complete atomic.Pointer[[]skill.Root] // the sources' wanted roots for which it is known that all listed ones were read
 	filtered filterCache
 
 	servedOnce sync.Once
@@ -264,8 +264,8 @@ type Snapshot struct {
 // maxKept bounds the values that [Keep] caches for one snapshot, and so the kinds of clients.
 const maxKept = 32
 
-// Keep returns the value that make returns for a snapshot, cached by key. Beyond maxKept values,
-// the newest one replaces the oldest, since clients choose the keys.
+// Keep returns the value that make returns for a snapshot, cached by key. Clients choose the keys,
+// so the newest value replaces the oldest if there are more than maxKept.
 func Keep[K comparable, V any](s *Snapshot, key K, make func() V) V {
 	old, before := s.kept.Load(), []derived(nil)
 	if old != nil {
@@ -292,8 +292,8 @@ func (s *Snapshot) basis() []foundRoot {
 	return *s.found.Load()
 }
 
-// restated returns the snapshot with a new status of its roots. It shares the rest, so
-// that a disk that is late now and then does not cause a rebuild.
+// restated returns the snapshot with a new status of its roots. It shares everything else, so a
+// disk that is late now and then does not cause a rebuild.
 func (s *Snapshot) restated(found []foundRoot) *Snapshot {
 	n := &Snapshot{
 		Version: s.Version + 1, Entries: s.Entries, Listed: s.Listed, Skipped: s.Skipped,

@@ -30,8 +30,8 @@ func WithTrace(ctx context.Context) (context.Context, *Trace) {
 	return context.WithValue(ctx, traceKey{}, t), t
 }
 
-// TraceOf returns the trace of the request that ctx belongs to, or nil if nothing must be recorded.
-// The recording methods of a nil Trace do nothing.
+// TraceOf returns the trace of the request that ctx belongs to, or nil if the request is not
+// traced. The recording methods of a nil Trace do nothing.
 func TraceOf(ctx context.Context) *Trace {
 	t, _ := ctx.Value(traceKey{}).(*Trace)
 	return t
