@@ -15,7 +15,7 @@ import (
 const (
 	maxRate         = 2   // marks per 1,000 comment sentences
 	maxNounless     = 2   // pronouns without a noun in 10,000 words of comments
-	maxSleeps       = 14  // calls of time.Sleep in tests
+	maxSleeps       = 12  // calls of time.Sleep in tests
 	maxReadme       = 800 // words of README.md without its generated table
 	maxPageSentence = 45  // words of a page's sentence, 95th percentile
 	maxPageMarks    = 3   // marks in pages, tables included
