@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/knack-dev/knack/access"
+	"github.com/knack-dev/knack/skill"
 )
 
 // told returns the status, content type and message of an answer.
@@ -119,6 +120,21 @@ func TestAnswersFollowTheDisk(t *testing.T) {
 			}
 			return err
 		}, `"text":"Z"`},
+		"a file of an entry": {"skills/get", `{"uri":"skill://a-first/SKILL.md"}`, func(root string) error {
+			return os.WriteFile(filepath.Join(root, "a-first/crlf.txt"), []byte("newer"), 0o644)
+		}, skill.DigestOf([]byte("newer")).String()},
+		"the SKILL.md of an entry": {"skills/get", `{"uri":"skill://a-first/SKILL.md"}`, func(root string) error {
+			return os.WriteFile(filepath.Join(root, "a-first/SKILL.md"), []byte(skillText("a-first", "Newer.")), 0o644)
+		}, `"frontmatter":{"name":"a-first","description":"Newer."}`},
+		"the SKILL.md as a resource": {"resources/read", `{"uri":"skill://a-first/SKILL.md"}`, func(root string) error {
+			return os.WriteFile(filepath.Join(root, "a-first/SKILL.md"), []byte(skillText("a-first", "Newer.")), 0o644)
+		}, "description: Newer."},
+		"an entry goes": {"skills/get", `{"uri":"skill://a-first/SKILL.md"}`, func(root string) error {
+			return os.RemoveAll(filepath.Join(root, "a-first"))
+		}, "No skill is served at"},
+		"a skill goes": {"resources/read", `{"uri":"skill://a-first/SKILL.md"}`, func(root string) error {
+			return os.RemoveAll(filepath.Join(root, "a-first"))
+		}, "no such file"},
 		"a file comes into an empty folder": {"skills/get", `{"uri":"skill://a-first/SKILL.md"}`, func(root string) error {
 			return os.WriteFile(filepath.Join(root, "a-first/empty/came.txt"), []byte("x"), 0o644)
 		}, "came.txt"},

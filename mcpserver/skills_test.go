@@ -284,38 +284,6 @@ func TestDirectoryPages(t *testing.T) {
 	c.result("resources/read", map[string]any{"uri": "skill://big/f/0001.txt"}, nil)
 }
 
-// TestChangeBetweenManifestAndRead checks that a read after a change has the new bytes, and that
-// the next entry describes them.
-func TestChangeBetweenManifestAndRead(t *testing.T) {
-	t.Parallel()
-	w := start(t, setting{files: fixtures()})
-	eachEra(t, w, func(t *testing.T, c *client) {
-		for i, file := range []string{"SKILL.md", "crlf.txt"} {
-			uri := "skill://a-first/" + file
-			var before, after struct{ Skill entry }
-			c.result("skills/get", map[string]any{"uri": "skill://a-first/SKILL.md"}, &before)
-			text := fmt.Sprintf("---\nname: a-first\ndescription: Changed %s %d.\n---\n", c.era, i)
-			rewrite(t, w.dir, "a-first/"+file, text)
-			var got struct{ Contents []struct{ Text string } }
-			c.result("resources/read", map[string]any{"uri": uri}, &got)
-			if got.Contents[0].Text != text {
-				t.Errorf("%s: old bytes", file)
-			}
-			c.result("skills/get", map[string]any{"uri": "skill://a-first/SKILL.md"}, &after)
-			digest := skill.DigestOf([]byte(text)).String()
-			for _, r := range after.Skill.Resources {
-				if r.URI == uri && r.Digest != digest {
-					t.Errorf("%s: the entry describes other bytes", file)
-				}
-			}
-			if file == "SKILL.md" && !strings.Contains(string(after.Skill.Frontmatter), "Changed") {
-				t.Errorf("a mixture: %s", after.Skill.Frontmatter)
-			}
-		}
-		rewrite(t, w.dir, "a-first/SKILL.md", fixtures()["a-first/SKILL.md"])
-	})
-}
-
 // TestNeverAMixture rewrites a skill during requests for it, and checks that the frontmatter and
 // the digest of SKILL.md are always of the same version.
 func TestNeverAMixture(t *testing.T) {
@@ -371,21 +339,6 @@ func TestNeverAMixture(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestDeletedBetweenListAndRead(t *testing.T) {
-	w := start(t, setting{files: fixtures()})
-	eachEra(t, w, func(t *testing.T, c *client) {
-		put(t, w.dir, map[string]string{"zz/SKILL.md": skillText("zz", "Goes.")})
-		_ = w.catalog.Refresh(t.Context())
-		c.result("skills/get", map[string]any{"uri": "skill://zz/SKILL.md"}, nil)
-		_ = os.RemoveAll(filepath.Join(w.dir, "zz"))
-		for _, method := range []string{"resources/read", "skills/get"} {
-			if m := c.call(method, map[string]any{"uri": "skill://zz/SKILL.md"}); m.code() != -32602 {
-				t.Errorf("%s: %d %s", method, m.code(), m.Result)
-			}
-		}
-	})
 }
 
 func TestPrivateAnswersAreNotShared(t *testing.T) {
