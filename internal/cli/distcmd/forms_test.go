@@ -31,6 +31,7 @@ import (
 	"github.com/knack-dev/knack/internal/cli"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/test/corpus"
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 const asKnack = "KNACK_TEST_AS_KNACK"
@@ -68,9 +69,7 @@ func TestForms(t *testing.T) {
 
 // TestFormsOfCorpus does the same as [TestForms] with a real skill.
 func TestFormsOfCorpus(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts programs")
-	}
+	testwait.Slow(t)
 	dir := corpus.Dir(t, "skills/anthropics+skills/skills/pdf")
 	real := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
