@@ -153,6 +153,7 @@ type side interface {
 	// run sends n calls. It returns the usual microseconds of a call, and the 99th percentile.
 	run(c *client, k kind, n int) (most, tail float64, err error)
 	memory(figure string) float64
+	processor() float64
 	end()
 }
 
@@ -172,6 +173,19 @@ func (b *bench) open(k kind, t *tree, argv ...string) (side, error) {
 	}
 	addr, err := p.answer()
 	return &served{proc: p, addr: strings.TrimSpace(string(addr))}, err
+}
+
+// idle returns once a server has finished its work in the background, or after a minute. Over HTTP a
+// server first checks the contents of all skills for its pages.
+func idle(s side) {
+	const pause = 250 * time.Millisecond
+	for begun, was := time.Now(), -1.0; time.Since(begun) < time.Minute; time.Sleep(pause) {
+		now := s.processor()
+		if was >= 0 && now-was < ms(pause)/50 {
+			return
+		}
+		was = now
+	}
 }
 
 func (p *proc) ask(c *client, k kind) (string, []byte, error) {
@@ -264,6 +278,9 @@ func (b *bench) kind(k kind, t *tree, c *client, table string) error {
 		return err
 	}
 	time.Sleep(settles)
+	for _, s := range sides {
+		idle(s)
+	}
 	if err := k.placed.client(); err != nil {
 		return err
 	}
