@@ -495,7 +495,7 @@ func unpack(ctx context.Context, data []byte, to string, note func(entries int))
 	var entries []origin.Node
 	r := bytes.NewReader(data)
 	err := Walk(ctx, r, r.Size(), func(e origin.Node, content io.Reader) error {
-		if e.Path == "s/SKILL.md" || strings.HasPrefix(e.Path, "s/") && e.Type <= origin.Exec {
+		if e.Path == "s/SKILL.md" || strings.HasPrefix(e.Path, "s/") && e.Type.IsFile() {
 			_, _ = io.Copy(io.Discard, content) // a visitor that does not look at errors
 		}
 		entries = append(entries, e)
@@ -526,7 +526,7 @@ func unpack(ctx context.Context, data []byte, to string, note func(entries int))
 	}
 	chosen := origin.Select(skills)
 	err = Walk(ctx, r, r.Size(), func(e origin.Node, content io.Reader) error {
-		if e.Type > origin.Exec {
+		if !e.Type.IsFile() {
 			return nil
 		}
 		data, err := io.ReadAll(content)

@@ -32,6 +32,9 @@ const (
 	Other              // a device, a pipe, or anything else that no skill has
 )
 
+// IsFile reports whether a node is a regular file, executable or not.
+func (t NodeType) IsFile() bool { return t == Regular || t == Exec }
+
 // Node is a file of a source, or anything else in it except a folder.
 type Node struct {
 	Path string // slash-separated, as the source spells it; it may be hostile

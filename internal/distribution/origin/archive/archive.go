@@ -219,7 +219,7 @@ func (l *library) ReadFile(ctx context.Context, path string, most int64) ([]byte
 func ReadFile(ctx context.Context, r io.ReaderAt, size int64, path string, most int64) (data []byte, err error) {
 	found := false
 	err = packed.Walk(ctx, r, size, func(e origin.Node, content io.Reader) (err error) {
-		if e.Path == path && e.Type <= origin.Exec {
+		if e.Path == path && e.Type.IsFile() {
 			found = true
 			data, err = io.ReadAll(io.LimitReader(content, most+1))
 		}
@@ -242,7 +242,7 @@ func Skills(ctx context.Context, r io.ReaderAt, size int64) ([]origin.Skill, err
 	err := packed.Walk(ctx, r, size, func(e origin.Node, content io.Reader) error {
 		entries = append(entries, e)
 		name := e.Path[strings.LastIndexByte(e.Path, '/')+1:]
-		if !skill.IsEntryNameInAnyCase(name) || e.Type > origin.Exec || texts > maxTexts {
+		if !skill.IsEntryNameInAnyCase(name) || !e.Type.IsFile() || texts > maxTexts {
 			return nil
 		}
 		data, err := io.ReadAll(io.LimitReader(content, skill.MaxSkillMD+1))
@@ -277,7 +277,7 @@ func Describe(ctx context.Context, skills []origin.Skill, read map[string]origin
 		return ctx.Err()
 	}
 	return walk(func(e origin.Node, content io.Reader) error {
-		if len(linked[e.Path]) == 0 || e.Type > origin.Exec {
+		if len(linked[e.Path]) == 0 || !e.Type.IsFile() {
 			return nil
 		}
 		data, err := io.ReadAll(io.LimitReader(content, skill.MaxSkillMD+1))
@@ -315,7 +315,7 @@ func Send(ctx context.Context, r io.ReaderAt, size int64, skills []origin.Skill,
 	for level, more := 0, len(chosen) > 0; more; level++ {
 		more = false
 		err := packed.Walk(ctx, r, size, func(e origin.Node, content io.Reader) error {
-			if e.Type > origin.Exec {
+			if !e.Type.IsFile() {
 				return nil
 			}
 			var holders [][2]string

@@ -186,7 +186,7 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 			return err
 		}
 		l.progress.Report(origin.Files, int64(i), int64(len(l.entries)))
-		if e.Type != origin.Regular && e.Type != origin.Exec {
+		if !e.Type.IsFile() {
 			continue
 		}
 		for holder, file := range chosen.Holders(e.Path) {

@@ -107,7 +107,7 @@ func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
 	var ids []string
 	var skills []int
 	for i, e := range l.tree.entries {
-		if at, ok := of[e.Path]; ok && (e.Type == origin.Regular || e.Type == origin.Exec) {
+		if at, ok := of[e.Path]; ok && e.Type.IsFile() {
 			ids, skills = append(ids, l.tree.ids[i]), append(skills, at)
 		}
 	}
@@ -125,7 +125,7 @@ func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
 
 // ReadFile implements [origin.Reader].
 func (l *library) ReadFile(ctx context.Context, path string, most int64) (data []byte, err error) {
-	i := slices.IndexFunc(l.tree.entries, func(e origin.Node) bool { return e.Path == path && e.Type <= origin.Exec })
+	i := slices.IndexFunc(l.tree.entries, func(e origin.Node) bool { return e.Path == path && e.Type.IsFile() })
 	if i < 0 {
 		return nil, fs.ErrNotExist
 	}
@@ -152,7 +152,7 @@ func (l *library) find(ctx context.Context) ([]origin.Skill, error) {
 		}
 	}
 	if slices.ContainsFunc(l.tree.entries, func(e origin.Node) bool { return e.Type == origin.Submodule }) {
-		if i := slices.IndexFunc(l.tree.entries, func(e origin.Node) bool { return e.Path == modulesFile && e.Type <= origin.Exec }); i >= 0 {
+		if i := slices.IndexFunc(l.tree.entries, func(e origin.Node) bool { return e.Path == modulesFile && e.Type.IsFile() }); i >= 0 {
 			ids, links = append(ids, l.tree.ids[i]), append(links, i)
 		}
 	}
@@ -200,7 +200,7 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 	var ids []string
 	there := map[string]bool{}
 	for i, e := range l.tree.entries {
-		if e.Type != origin.Regular && e.Type != origin.Exec {
+		if !e.Type.IsFile() {
 			continue
 		}
 		for in, file := range chosen.Holders(e.Path) {

@@ -211,7 +211,7 @@ func (m *image) add(layer int, f file) error {
 		return nil
 	}
 	delete(m.texts, f.Path)
-	if f.Type != origin.Regular && f.Type != origin.Exec || f.Size > skill.MaxSkillMD {
+	if !f.Type.IsFile() || f.Size > skill.MaxSkillMD {
 		return nil
 	}
 	data, err := io.ReadAll(io.LimitReader(f.content, skill.MaxSkillMD+1))
@@ -232,7 +232,7 @@ func (m *image) send(ctx context.Context, skills origin.Selection, rename func(s
 	refused := map[string]bool{}
 	return m.walk(ctx, func(layer int, f file) error {
 		at, ok := m.at[f.Path]
-		if !ok || m.from[at] != layer || f.Type != origin.Regular && f.Type != origin.Exec {
+		if !ok || m.from[at] != layer || !f.Type.IsFile() {
 			return nil
 		}
 		var holders [][2]string

@@ -92,7 +92,7 @@ type unpacked struct {
 func (u *unpacked) add(e origin.Node, content io.Reader) error {
 	e.Path = strings.Clone(e.Path)
 	u.entries, u.starts = append(u.entries, e), append(u.starts, u.size)
-	if e.Type != origin.Regular && e.Type != origin.Exec {
+	if !e.Type.IsFile() {
 		return nil
 	}
 	n, err := u.out.ReadFrom(content)
@@ -106,7 +106,7 @@ func (u *unpacked) send(ctx context.Context, skills origin.Selection, to origin.
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if e.Type != origin.Regular && e.Type != origin.Exec {
+		if !e.Type.IsFile() {
 			continue
 		}
 		end := u.size
