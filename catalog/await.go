@@ -81,9 +81,8 @@ func InPlace(ctx context.Context) context.Context {
 	return context.WithValue(ctx, inPlace{}, true)
 }
 
-// reader is the key of a read: a skill or a root. The field root distinguishes the two, because a
-// root that is itself a skill has the path of that skill. A read of such a skill takes a slot of
-// each.
+// reader is the key of a read: a skill or a root. The field root distinguishes the two. So a read
+// of a root that is itself a skill takes a slot of each.
 type reader struct {
 	rootPath
 	root bool

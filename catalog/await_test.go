@@ -112,8 +112,8 @@ func TestReadsOfRootAreBounded(t *testing.T) {
 	difftest.Same(t, g.reads.Keys(), 0, "slots")
 }
 
-// TestAwaitPanics checks that a panic of the work reaches the caller, which can recover it and log
-// the place of the fault, and that Await gives the slot back.
+// TestAwaitPanics checks that a panic of the work reaches the caller, with the place of the fault.
+// The caller can recover it, and Await gives the slot back.
 func TestAwaitPanics(t *testing.T) {
 	v := view(t, catalogOf(t, source("a", "x/SKILL.md", text("x", "one"))))
 	defer func() {

@@ -10,9 +10,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestMergeReads checks which of two reads of a skill is kept, and that skills which a call found
-// missing are forgotten. The test writes a skill as its path, the second of its read, and its
-// digest.
+// TestMergeReads checks which of two reads of a skill is kept. It also checks that a skill that a
+// call found missing is forgotten. The test writes a skill as its path, the second of its read, and
+// its digest.
 func TestMergeReads(t *testing.T) {
 	of := func(texts string) (skills []cachedSkill) {
 		for text := range strings.FieldsSeq(texts) {

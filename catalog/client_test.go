@@ -55,7 +55,7 @@ func TestListedForChanges(t *testing.T) {
 }
 
 // TestListedForDepth checks at which depth a client finds skills. It also checks that a folder is
-// not taken for another one whose name begins alike.
+// not confused with one whose name begins alike.
 func TestListedForDepth(t *testing.T) {
 	root := source("all", "theirs/one/SKILL.md", text("one", "One."), "theirs/a/two/SKILL.md", text("two", "Two."), "theirs-2/three/SKILL.md", text("three", "Three."))
 	root.root.Dir = filepath.FromSlash("/all")

@@ -113,7 +113,7 @@ func TestFilterIsAsIfTheRestWereNot(t *testing.T) {
 }
 
 // TestFilterHidesWhatLiesAroundTheHidden checks that the skills around a hidden skill are hidden
-// too, since its files are also theirs.
+// too, because the hidden skill's files also belong to them.
 func TestFilterHidesWhatLiesAroundTheHidden(t *testing.T) {
 	c := catalogOf(t, source("a",
 		"SKILL.md", text("whole", "the root"), "out/SKILL.md", text("out", "o"), "out/secret/SKILL.md", text("in", "i"), "out/secret/deep/SKILL.md", text("deep", "d"),

@@ -9,8 +9,8 @@ import (
 )
 
 // Fingerprints are digests of the lists of a view. If two fingerprints of a list are equal, the
-// list is the same. Since hidden skills are not in the lists, a subscriber who gets only these
-// changes learns nothing about hidden skills.
+// list is the same. A subscriber compares them to notice changes in its view. Changes of hidden
+// skills do not change them.
 type Fingerprints struct {
 	Listing   skill.Digest // of the skills as a model sees them
 	Served    skill.Digest // of the skills that have a URI, and their SKILL.md

@@ -187,7 +187,8 @@ func TestManifestRefuses(t *testing.T) {
 }
 
 // TestStampThatDoesNotChange writes other bytes under an equal stamp, as a write through a memory
-// mapping can do. It checks that the stamp is no longer trusted once a read has seen the new bytes.
+// mapping can do. It checks that the stamp is no longer trusted after a read has found the new
+// bytes.
 func TestStampThatDoesNotChange(t *testing.T) {
 	s, c := manifests(t)
 	s.state = 1 // the stamps alone show no change of the tree

@@ -32,8 +32,8 @@ var lookups = []struct{ set, tool, args, found, unsure string }{
 	{"default", "read_file_in_skill", `{"skill_name":"%s","file_path":"SKILL.md"}`, "---\n", "ERROR: Cannot read file 'SKILL.md': %[2]s"},
 }
 
-// asked makes each call of lookups for a name, and checks the answers. why is the reason in the
-// answers if the skill cannot be looked up; it is empty if the skill must be found.
+// asked makes each call that looks up a name, and checks the answers. If the skill cannot be looked
+// up, the answers must contain why. If why is empty, the skill must be found.
 func asked(t *testing.T, h *Host, name, why string) {
 	t.Helper()
 	for _, l := range lookups {
@@ -154,8 +154,8 @@ func (s stuck) Open(name string) (fs.File, error) {
 
 func (s stuck) Sub(dir string) (fs.FS, error) { return skilltest.Below(s, dir), nil }
 
-// TestBlockedDisk checks for every tool that a disk that blocks does not affect other calls, and
-// delays its own call at most until the context ends.
+// TestBlockedDisk checks for every tool that a disk that blocks does not affect other calls. It may
+// delay its own call only until the context ends.
 func TestBlockedDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		on, held := false, make(chan struct{})

@@ -279,8 +279,8 @@ func TestOneList(t *testing.T) {
 	}
 }
 
-// TestPromptFillsItsList checks that the list of knack tools --prompt has descriptions as long as
-// there is room for them.
+// TestPromptFillsItsList checks that the list of knack tools --prompt contains as many descriptions
+// as it has room for.
 func TestPromptFillsItsList(t *testing.T) {
 	for _, n := range []int{100, 400, 700} {
 		var texts []string

@@ -89,9 +89,9 @@ func TestLeastLimit(t *testing.T) {
 	}
 }
 
-// TestLimitTakesEffect checks that each limit, also an enormous one, bounds the description and
-// is used: 85 % of it while anything is cut. Without a limit the list has 16,000 characters. A
-// client that shows less gets less.
+// TestLimitTakesEffect checks that each limit, even an enormous one, bounds the description. If
+// anything is cut, the description uses at least 85 % of the limit. Without a limit the list has
+// 16,000 characters. A client that shows less gets less.
 func TestLimitTakesEffect(t *testing.T) {
 	v := viewOf(t, hostOf(t, many(200, 300)))
 	define := func(n int, c profile.Client) string {

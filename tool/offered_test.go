@@ -22,7 +22,7 @@ func offeredHost(t *testing.T) *Host {
 	)
 }
 
-// loadedBy has the number of skills of [offeredHost] that each set loads.
+// loadedBy maps each set to the number of skills of [offeredHost] that it loads.
 var loadedBy = map[string]int{"wave": 2, "universal": 5, "default": 5, "runner": 5, "uri": 7, "wave,uri": 7, "wave,universal": 5}
 
 // TestOfferedLoads checks that Offered returns the skills that the served tools load. It calls each

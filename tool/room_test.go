@@ -10,9 +10,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestDocumentationTakesRoom checks that get_skill reserves memory before it reads a large
-// document, even if that is large only as JSON. Without room the call fails, and the model does not
-// get the reason as a text.
+// TestDocumentationTakesRoom checks that get_skill reserves memory before it reads a document that
+// is large, perhaps only as JSON. Without room the call fails, and the model does not get the
+// reason as a text.
 func TestDocumentationTakesRoom(t *testing.T) {
 	const large = 500_000
 	h := hostOf(t, project(map[string]string{

@@ -16,8 +16,8 @@ var (
 	remote = Server{URL: "https://skills.example.com/mcp?a=1&b=<2>"}
 )
 
-// shapes has realistic files for each format, with SERVERS for the key of the client's servers. A
-// merge must keep everything in them.
+// shapes contains realistic files for each format, with SERVERS for the key of the client's
+// servers. A merge must keep everything in them.
 var shapes = map[format]map[string]string{
 	formatJSON: {
 		"braces":   "{}",
@@ -123,7 +123,7 @@ GOOSE_MODE: auto
 	},
 }
 
-// lists has files for a YAML client whose servers are a list.
+// lists contains files for a YAML client whose servers are a list.
 var lists = map[string]string{
 	"settings": "name: mine\nversion: 0.0.1\nmodels: # which\n  - name: knack\n    provider: x\n",
 	"no end":   "name: mine",
@@ -285,9 +285,9 @@ func TestEntry(t *testing.T) {
 	}
 }
 
-// TestEntryWithToken checks that an entry for a server that requires tokens has the variable of the
-// token or a placeholder, in the form of each client. An entry for another server mentions no
-// token.
+// TestEntryWithToken checks the entry for a server that requires tokens. It contains the variable
+// of the token or a placeholder, in the form of each client. An entry for another server mentions
+// no token.
 func TestEntryWithToken(t *testing.T) {
 	header := func(of string) string { return `"headers": {"Authorization": "Bearer ` + of + `"}` }
 	for id, want := range map[string]string{
@@ -423,8 +423,8 @@ func TestOtherWay(t *testing.T) {
 	}
 }
 
-// TestRefused checks that a file that cannot be parsed, or to which no entry can be added, is
-// refused with the line of the fault.
+// TestRefused checks that a file is refused, with the line of the fault, if it cannot be parsed or
+// no entry can be added to it.
 func TestRefused(t *testing.T) {
 	for id, files := range map[string][]string{
 		"cursor": {

@@ -55,7 +55,7 @@ func (p Env) at(name string) string {
 	return name
 }
 
-// name returns the name of a path in the form that at takes.
+// name is the inverse of at: it returns the name of a path.
 func (p Env) name(at string) string {
 	at = strings.Replace(at, p.Home, "~", 1)
 	return filepath.ToSlash(strings.Replace(at, p.Project, ".", 1))
@@ -411,8 +411,8 @@ func scopes(c Client) (out []string) {
 	return out
 }
 
-// TestInstalledByFile checks that a client counts as installed if the user's file has more than
-// knack's entry. No two clients may have the same file of this kind.
+// TestInstalledByFile checks that a client counts as installed if the user's file contains more
+// than knack's entry. No two clients may have the same file of this kind.
 func TestInstalledByFile(t *testing.T) {
 	c, _ := Find("claude-code")
 	for text, here := range map[string]bool{

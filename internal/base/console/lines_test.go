@@ -12,8 +12,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/difftest"
 )
 
-// TestKeys checks the lines that keys and the editor make of a terminal's bytes, however the reads
-// split these.
+// TestKeys checks which lines keys and the editor produce from a terminal's bytes, however the
+// reads split the bytes.
 func TestKeys(t *testing.T) {
 	const typed = "one\rtwo\x03\x1b[200~a\r\n\tb\x1b[2x\x03\x1b[20\nc\x1b[201~ d\r\x03caf\u00e9\x1b[D\x1b[D-\r\x1b\x1b[200~x\x1b[201~\r"
 	want := []string{"one", "^C two", "a\n\tb[2x[20\nc d", "^C ", "ca-f\u00e9", "x"}

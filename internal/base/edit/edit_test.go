@@ -256,7 +256,7 @@ func TestIsTemporary(t *testing.T) {
 	}
 }
 
-// TestSettle checks that Settle waits for the write in progress, and that no further write begins.
+// TestSettle checks that Settle waits for the write in progress, and that no other write begins.
 func TestSettle(t *testing.T) {
 	path := put(t, "a", "old", 0o600)
 	was := fsync

@@ -67,7 +67,7 @@ func TestLinksOfClones(t *testing.T) {
 }
 
 // TestLinkMeanwhile checks that sweeps and writes stay in the folder that was opened, even if
-// another folder takes its path.
+// another folder replaces it.
 func TestLinkMeanwhile(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no folder moves while it is open")

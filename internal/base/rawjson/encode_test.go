@@ -186,7 +186,7 @@ func FuzzWrite(f *testing.F) {
 	})
 }
 
-// keeper is a writer that fails but goes on reading its argument, like a write that cannot be
+// keeper is a writer that fails but continues to read its argument, like a write that cannot be
 // interrupted.
 type keeper struct {
 	given []byte

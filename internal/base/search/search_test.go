@@ -144,8 +144,8 @@ func TestRelevant(t *testing.T) {
 	}
 }
 
-// TestFarStems checks that a term that is much longer or shorter than a word with the same stem
-// counts half.
+// TestFarStems checks that the weight of a term is halved if it is much longer or shorter than a
+// word with the same stem.
 func TestFarStems(t *testing.T) {
 	difftest.Same(t, found(of(Doc{Name: "code excellence"}, Doc{Name: "xlsx"}, Doc{Name: "a"}), "excel")[0], "xlsx", "a far stem and a synonym")
 	x := of(Doc{Name: "deployments"}, Doc{Name: "deployed"})
@@ -270,8 +270,8 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// TestGone checks that a deleted document leaves no trace. A word that only it had is unknown
-// again, and so may be a misspelling, and its memory is released.
+// TestGone checks that a deleted document leaves no trace. A word that only this document contained
+// is unknown again, so it can be a misspelling, and its memory is released.
 func TestGone(t *testing.T) {
 	docs := map[string]Doc{"kubernetse": {Name: "kubernetse"}, "kubernetes": {Name: "kubernetes"}}
 	for i := range 100 {
@@ -407,7 +407,8 @@ func TestPostings(t *testing.T) {
 	difftest.Same(t, s.term(0), "word", "term")
 }
 
-// TestManyBeginnings checks that a word that begins very many terms matches the shortest of them.
+// TestManyBeginnings checks that a query's word matches the shortest terms if very many terms begin
+// with it.
 func TestManyBeginnings(t *testing.T) {
 	var docs []Doc
 	for i := range 1000 {

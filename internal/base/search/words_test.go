@@ -49,7 +49,7 @@ func TestWords(t *testing.T) {
 	difftest.Same(t, wordsOf(strings.Repeat("я", 100)), []string{strings.Repeat("я", maxWord/2)}, "a long word of wide letters")
 }
 
-// TestWordsEnd checks that words reads no further once its caller stops.
+// TestWordsEnd checks that words stops reading when its caller stops.
 func TestWordsEnd(t *testing.T) {
 	for _, text := range []string{"one two three", "één twee drie", "数据分析 数据"} {
 		n := 0
@@ -144,8 +144,8 @@ func TestStemTogether(t *testing.T) {
 	}
 }
 
-// TestSynonyms checks that short forms find each other. A word also finds the head word that skills
-// use for it, but the head word does not find the word.
+// TestSynonyms checks that a search for a short form finds the long form, and the reverse. A search
+// for a word also finds the head word that skills use instead, but not the reverse.
 func TestSynonyms(t *testing.T) {
 	short := map[string]bool{}
 	for word := range maps.Keys(synonyms()) {
