@@ -46,11 +46,8 @@ func clientsHere(env *console.Env, project string) (here []distcmd.Client) {
 // has there. A folder outside all roots is judged as if its parent were a root.
 func heldBack(ctx context.Context, env *console.Env, project, config string, folders []string) map[string]string {
 	why := map[string]string{}
-	outside, err := judgeHere(ctx, workspace.Options{Env: env, Project: project, Config: config, NoBuiltin: true}, folders, why)
-	if err != nil { // a root of the server that config is for may be on its machine alone
-		outside, err = folders, nil
-	}
-	if len(outside) > 0 {
+	outside, err := judgeHere(ctx, workspace.Options{Env: env, Project: project, Config: config, Partly: true, NoBuiltin: true}, folders, why)
+	if err == nil && len(outside) > 0 {
 		var roots []string
 		for _, folder := range outside {
 			if root := filepath.Dir(folder); !slices.Contains(roots, root) {

@@ -44,10 +44,7 @@ func withheld(ctx context.Context, env *console.Env, project, config string, fol
 
 // unlockedHere returns the folders of the skills that the lock in a folder covers and does not have.
 func unlockedHere(ctx context.Context, env *console.Env, project, config, folder string) ([]string, error) {
-	w, err := workspace.Open(workspace.Options{Env: env, Project: project, Config: config})
-	if err != nil { // a root of the server that config is for may be on its machine alone
-		w, err = workspace.Open(workspace.Options{Env: env, Project: project})
-	}
+	w, err := workspace.Open(workspace.Options{Env: env, Project: project, Config: config, Partly: true})
 	if err != nil {
 		return nil, err
 	}

@@ -52,6 +52,9 @@ func (w *Workspace) layoutOf(files *settings.Finder, open []string) (l layout) {
 		if w.o.Source == "" {
 			l.roots = w.file.Roots(env)
 		}
+		if w.o.Partly {
+			l.roots = slices.DeleteFunc(l.roots, func(r skill.Root) bool { return settings.IsMissing(r.Dir) })
+		}
 	default:
 		l.roots = append(variableRoots(env), dir.WellKnown(open, env.Home, w.Getenv())...)
 		l.roots = append(l.roots, l.projects.Roots(l.roots)...)
@@ -248,7 +251,7 @@ func (w *Workspace) check() error {
 		if o.Project != "" {
 			o.Warn(w.projectUnused("the roots of " + w.file.Shown))
 		}
-		return w.file.UnusableRoot()
+		return w.file.UnusableRoot(w.o.Partly)
 	}
 	return nil
 }

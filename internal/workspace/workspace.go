@@ -56,6 +56,7 @@ type Options struct {
 	Exclude   []string // --exclude
 	NoBuiltin bool     // --no-builtin
 	Config    string   // --config
+	Partly    bool     // a root of Config that does not exist is left out: it may be on the server's machine alone
 	HTTP      string   // --http of a server, which has an operator
 	Tools     *Tools   // of a command that offers tools
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -37,9 +38,13 @@ func (f *File) Roots(env *console.Env) (roots []skill.Root) {
 	return roots
 }
 
-// UnusableRoot returns the first problem of [File.ProblemsOfRoots] as an error.
-func (f *File) UnusableRoot() error {
-	problems := f.ProblemsOfRoots()
+// IsMissing reports whether a folder does not exist.
+func IsMissing(folder string) bool { return errors.Is(dir.Check(folder), fs.ErrNotExist) }
+
+// UnusableRoot returns the first problem with the folders of the roots on disk as an error. If partly
+// is set, a missing folder is no problem.
+func (f *File) UnusableRoot(partly bool) error {
+	problems := f.problemsOfFolders(partly)
 	if len(problems) == 0 {
 		return nil
 	}
@@ -49,14 +54,20 @@ func (f *File) UnusableRoot() error {
 
 // ProblemsOfRoots returns the problems with the folders of the roots on disk, in the order of the
 // file.
-func (f *File) ProblemsOfRoots() (problems []skill.Problem) {
+func (f *File) ProblemsOfRoots() []skill.Problem { return f.problemsOfFolders(false) }
+
+func (f *File) problemsOfFolders(partly bool) (problems []skill.Problem) {
 	var seen []string
 	for i, r := range f.Config.Roots {
 		at := r.Folder(f.Dir())
 		add := func(message, fix string) {
 			problems = append(problems, skill.Problem{Rule: "config-value", Position: r.Dir.Position, Field: fmt.Sprintf("roots[%d].dir", i), Message: message, Fix: fix})
 		}
-		if err := dir.Check(at); err != nil {
+		err := dir.Check(at)
+		if partly && errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
 			words, fix := skill.FolderReason(err)
 			add("the folder "+display.Echo(r.Dir.Text)+" of the root "+r.Label.Text+" cannot be served: "+words, fix)
 		} else if j, how := overlaps(at, seen); j >= 0 {
