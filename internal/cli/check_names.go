@@ -79,7 +79,7 @@ func (n *namedSkills) add(ctx context.Context, word string, f *checkFlags) error
 	if err != nil {
 		return err
 	}
-	e, _, err := selection.Find(v, word, onDisk)
+	e, _, err := selection.Find(n.env, v, word, onDisk)
 	if levels := []string{"certain", "guess"}; err != nil && f.fix == levels[0] && typo.Nearest(word, levels) != "" {
 		return command.UsageError("write --fix="+typo.Nearest(word, levels), "there is no file, folder or skill '%s'; --fix takes its level after an equals sign", display.Echo(word))
 	}

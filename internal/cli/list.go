@@ -74,7 +74,7 @@ plugins that it lists with the skills of each. Nothing is installed.`,
 			return command.Text(func(env *console.Env) {
 				listing.Print(env.Out(), v, all, w.Settings(), plugins, locked)
 				if len(v.Entries) == 0 && !all {
-					env.Err().Text(console.Hint, "knack list --all shows where skills are looked for")
+					env.Err().Text(console.Hint, env.Command("list", "--all")+" shows where skills are looked for")
 				}
 			}), nil
 		}),

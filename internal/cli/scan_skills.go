@@ -208,7 +208,7 @@ func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []strin
 			all, missing = append(all, fitting...), append(missing, none...)
 			continue
 		}
-		e, _, err := selection.Find(v, name, func(*catalog.Entry) bool { return true })
+		e, _, err := selection.Find(env, v, name, func(*catalog.Entry) bool { return true })
 		if none := (*command.Failure)(nil); errors.As(err, &none) && none.Code == command.No {
 			missing = append(missing, none)
 			continue

@@ -66,7 +66,7 @@ find them.`,
 				r.Value = searchJSON(cmd.Context(), v, quickly(w), query, found)
 			}
 			if found.Total == 0 {
-				return r, notFound(v, query)
+				return r, notFound(env, v, query)
 			}
 			return r, nil
 		}),
@@ -79,8 +79,8 @@ find them.`,
 	return cmd
 }
 
-func notFound(v catalog.View, query string) error {
-	hint := "try other words; knack list shows all skills"
+func notFound(env *console.Env, v catalog.View, query string) error {
+	hint := "try other words; " + env.Command("list") + " shows all skills"
 	for _, word := range append([]string{query}, strings.Fields(display.CutBytes(query, display.EchoLimit))...) {
 		if near := v.SkippedNear(word, 1); len(near) > 0 {
 			hint = tool.Reason(near[0])

@@ -69,7 +69,7 @@ func (f *serveFlags) complete(ctx context.Context, env *console.Env, c *catalog.
 		return
 	}
 	if v, err := c.CompleteView(ctx, time.Hour); err == nil {
-		env.Err().Line("%s", served(f, v))
+		env.Err().Line("%s", served(env, f, v))
 	}
 }
 
@@ -100,7 +100,7 @@ func (f *httpFlags) reached(endpoint string) string {
 }
 
 // served describes how many skills from how many roots an HTTP server serves.
-func served(f *serveFlags, v catalog.View) string {
+func served(env *console.Env, f *serveFlags, v catalog.View) string {
 	roots, failed := 0, 0
 	for _, r := range v.Roots {
 		switch {
@@ -116,7 +116,7 @@ func served(f *serveFlags, v catalog.View) string {
 		lacks = append(lacks, display.Count(failed, "root")+" not readable")
 	}
 	if len(lacks) > 0 {
-		out += "; " + strings.Join(lacks, ", ") + ", and knack list --all says why"
+		out += "; " + strings.Join(lacks, ", ") + ", and " + env.Command("list", "--all") + " says why"
 	}
 	return out
 }

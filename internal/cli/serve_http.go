@@ -244,7 +244,7 @@ func (s *httpServer) announce(ctx context.Context, at string) {
 	go func() {
 		c := s.pages.Catalog
 		if v, err := c.View(ctx); err == nil {
-			s.env.Err().Line("%s", served(s.serveFlags, v))
+			s.env.Err().Line("%s", served(s.env, s.serveFlags, v))
 			s.complete(ctx, s.env, c, v)
 		}
 	}()

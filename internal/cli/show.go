@@ -56,7 +56,7 @@ status is 1 if that answer is an error or reports that there is no such skill.`,
 			if err != nil {
 				return nil, err
 			}
-			e, file, err := selection.Find(v, args[0], nil)
+			e, file, err := selection.Find(env, v, args[0], nil)
 			if err != nil {
 				return nil, err
 			}

@@ -334,7 +334,7 @@ func (w *Workspace) checkExcluded(l layout) error {
 			continue // the plugin may be installed later
 		}
 		if !slices.Contains(known, x) && !slices.Contains(known, agents.WithoutNumber(x)) {
-			return settings.UsageError(typo.Hint(x, known, "knack doctor lists the labels"), "--exclude %s: no root has this label", display.Echo(x))
+			return settings.UsageError(typo.Hint(x, known, w.o.Env.Command("doctor")+" lists the labels"), "--exclude %s: no root has this label", display.Echo(x))
 		}
 	}
 	return nil

@@ -100,7 +100,7 @@ func (w *Workspace) guarded(s Serving, once bool) (c *catalog.Catalog, err error
 	w.locks = w.newLocks(s)
 	if !w.unguarded {
 		cache, _ := w.o.Env.Folders()
-		if w.admission, err = w.files.Admission(w.file, cache, s.Log); err != nil {
+		if w.admission, err = w.files.Admission(w.file, cache, s.Log, w.lockOptions().Command); err != nil {
 			return nil, err
 		}
 	}

@@ -258,7 +258,7 @@ func (w *Workspace) controller() (*admission.Controller, error) {
 	if w.admission != nil {
 		return w.admission, nil
 	}
-	return w.files.Admission(w.file, "", slog.New(slog.DiscardHandler))
+	return w.files.Admission(w.file, "", slog.New(slog.DiscardHandler), nil)
 }
 
 // View returns the skills, and reads them on the first call. It fails if a root named by the user
@@ -316,7 +316,7 @@ func (w *Workspace) Scan(ctx context.Context) (v catalog.View, err error) {
 // Survey is like [Workspace.Scan], for a report that also lists the refused settings. If the
 // operator's policy is refused, Survey reads the skills without a policy.
 func (w *Workspace) Survey(ctx context.Context) (catalog.View, error) {
-	if _, err := w.files.Admission(w.file, "", slog.New(slog.DiscardHandler)); err != nil {
+	if _, err := w.files.Admission(w.file, "", slog.New(slog.DiscardHandler), nil); err != nil {
 		w.unguarded = true
 	}
 	return w.Scan(ctx)

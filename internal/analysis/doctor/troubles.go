@@ -114,27 +114,35 @@ func (r *Report) fixCommand(e *catalog.Entry, rule skill.RuleID) string {
 	for _, f := range r.Verdicts[e].Findings {
 		switch {
 		case f.Rule == rule && f.Fixable == check.Certain:
-			return "knack check --fix " + r.target(e)
+			return r.Command("check", "--fix", r.Target(e))
 		case f.Rule == rule && f.Fixable == check.Guess:
-			return "knack check --fix=guess " + r.target(e)
+			return r.Command("check", "--fix=guess", r.Target(e))
 		}
 	}
 	return ""
 }
 
-// target returns a skill as an argument of a command.
-func (r *Report) target(e *catalog.Entry) string {
+// Target returns a skill as an argument of a command.
+func (r *Report) Target(e *catalog.Entry) string {
 	if e.Dir() == "" {
-		return console.ShellWord(cmp.Or(e.Name, e.Folder()))
+		return cmp.Or(e.Name, e.Folder())
 	}
-	return console.ShellWord(r.Options.Shown(e.Dir()))
+	return r.Options.Shown(e.Dir())
+}
+
+// Command returns a knack command for people to run.
+func (r *Report) Command(words ...string) string {
+	if r.Options.Command == nil {
+		return new(console.Env).Command(words...)
+	}
+	return r.Options.Command(words...)
 }
 
 func (r *Report) held() (out []Trouble) {
 	_, held := SplitSkipped(r.View)
 	for _, e := range held {
 		why, fix := HeldReason(e)
-		out = append(out, Trouble{At: e.Place(), Why: why, Fix: fix + "; knack scan " + r.target(e) + " shows it"})
+		out = append(out, Trouble{At: e.Place(), Why: why, Fix: fix + "; " + r.Command("scan", r.Target(e)) + " shows it"})
 	}
 	return out
 }
@@ -147,7 +155,7 @@ func (r *Report) dangerous() (out []Trouble) {
 		}
 		for _, f := range r.Verdicts[e].Findings {
 			if f.Kind() == check.KindScan && f.Lane() == scan.Enforce {
-				out = append(out, Trouble{At: placeOf(e, f).String(), Why: fmt.Sprintf("%s [%s]", f.Message, f.Rule), Run: "knack scan " + r.target(e)})
+				out = append(out, Trouble{At: placeOf(e, f).String(), Why: fmt.Sprintf("%s [%s]", f.Message, f.Rule), Run: r.Command("scan", r.Target(e))})
 				break
 			}
 		}
@@ -255,13 +263,13 @@ func (r *Report) faulty() (t Troubles) {
 		why := display.Count(s.Errors, "error") + ", " + display.Count(s.Warnings, "warning")
 		switch {
 		case skills == 1:
-			t.All = append(t.All, Trouble{At: last.Place(), Why: why, Run: "knack check " + r.target(last)})
+			t.All = append(t.All, Trouble{At: last.Place(), Why: why, Run: r.Command("check", r.Target(last))})
 		case skills > 1:
 			at := root.Label
 			if root.Dir != "" {
-				at = console.ShellWord(r.Options.Shown(root.Dir))
+				at = r.Options.Shown(root.Dir)
 			}
-			t.All = append(t.All, Trouble{At: Heading(root.Root), Why: display.Count(skills, "skill") + ": " + why, Run: "knack check " + at})
+			t.All = append(t.All, Trouble{At: Heading(root.Root), Why: display.Count(skills, "skill") + ": " + why, Run: r.Command("check", at)})
 		}
 	}
 	return t

@@ -59,6 +59,7 @@ func (e *Env) colours(terminal bool) bool {
 // colours and breaks long lines between words. In other streams it leaves lines whole, for programs
 // that search them.
 type Printer struct {
+	env      *Env
 	w        io.Writer
 	terminal bool
 	colour   bool
@@ -72,12 +73,15 @@ func (e *Env) Out() *Printer { return e.printer(e.Stdout, e.StdoutTerminal) }
 func (e *Env) Err() *Printer { return e.printer(e.Stderr, e.StderrTerminal) }
 
 func (e *Env) printer(w io.Writer, terminal bool) *Printer {
-	p := &Printer{w: w, terminal: terminal, colour: e.colours(terminal)}
+	p := &Printer{env: e, w: w, terminal: terminal, colour: e.colours(terminal)}
 	if terminal {
 		p.width = e.Width
 	}
 	return p
 }
+
+// Command returns a command line as [Env.Command] does.
+func (p *Printer) Command(words ...string) string { return p.env.Command(words...) }
 
 // leastRoom is the minimum number of columns for broken lines. In fewer columns, unbroken text is
 // easier to read.

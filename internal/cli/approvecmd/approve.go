@@ -241,7 +241,7 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 	case len(all) == 0:
 		return unread
 	case len(f.accept) > 0 && len(accepted) == 0:
-		return command.Fail(command.No, fmt.Errorf("no skill has a finding of %s", strings.Join(f.accept, " or ")), "knack scan prints the findings; leave --accept out")
+		return command.Fail(command.No, fmt.Errorf("no skill has a finding of %s", strings.Join(f.accept, " or ")), env.Command("scan")+" prints the findings; leave --accept out")
 	case f.dryRun:
 		env.Out().Line("would approve %s in %s", display.Count(len(all), "skill"), env.Shown(at))
 		return unread
@@ -285,17 +285,11 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 
 // undo returns the command line that removes the approvals of the given skills.
 func (f *approveFlags) undo(words []string) string {
-	out := "knack approve --remove"
-	for _, word := range words {
-		out += " " + console.ShellWord(word)
-	}
+	line := append([]string{"approve", "--remove"}, words...)
 	for _, d := range f.from.Dirs {
-		out += " --dir " + console.ShellWord(d)
+		line = append(line, "--dir", d)
 	}
-	if f.from.Config != "" {
-		out += " --config " + console.ShellWord(f.from.Config)
-	}
-	return out
+	return f.from.Env.Command(line...)
 }
 
 // acceptsOf returns an entry of scan.accept for each rule of --accept that fires in a skill. An
@@ -474,7 +468,7 @@ func approvedURIs(env *console.Env, v catalog.View, book *approvals.Book, word s
 		}
 	}
 	if len(uris) == 0 {
-		return nil, command.Fail(command.No, fmt.Errorf("%s is not approved", display.Quote(word)), "knack approve --list shows the approved skills")
+		return nil, command.Fail(command.No, fmt.Errorf("%s is not approved", display.Quote(word)), env.Command("approve", "--list")+" shows the approved skills")
 	}
 	return uris, nil
 }

@@ -103,6 +103,6 @@ func (o *sourceJSON) Print(env *console.Env) {
 	}
 	out.Line("%s has %s", c.Source, summary)
 	if total > 0 {
-		env.Err().Text(console.Hint, "knack add "+console.ShellWord(c.Source)+" --skill NAME installs one; knack show "+console.ShellWord(c.Source)+"//NAME prints one")
+		env.Err().Text(console.Hint, env.Command("add", c.Source, "--skill", "NAME")+" installs one; "+env.Command("show", c.Source+"//NAME")+" prints one")
 	}
 }

@@ -407,11 +407,11 @@ func (o *pulledJSON) Print(env *console.Env) {
 
 // next prints a hint with the command that serves the pulled skills.
 func (o *pulledJSON) next(env *console.Env) {
-	from := " --source " + console.ShellWord(o.Source)
+	from := []string{"serve", "--source", o.Source}
 	if o.To != "" {
-		from = " --dir " + console.ShellWord(env.Shown(o.To))
+		from = []string{"serve", "--dir", env.Shown(o.To)}
 	}
 	if !o.DryRun {
-		env.Err().Text(console.Hint, "serve it with knack serve"+from)
+		env.Err().Text(console.Hint, "serve it with "+env.Command(from...))
 	}
 }

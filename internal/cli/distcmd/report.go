@@ -323,7 +323,7 @@ func (r *report) followed() (out []string) {
 		if len(names) > 1 {
 			what = display.First(names[within], maxSame)
 		}
-		out = append(out, fmt.Sprintf("knack update moves %s within %s; --pin keeps %s", what, within, them))
+		out = append(out, fmt.Sprintf("%s moves %s within %s; --pin keeps %s", r.env.Command("update"), what, within, them))
 	}
 	return out
 }
@@ -366,5 +366,5 @@ func (r *report) readers() string {
 		}
 		return "clients that read " + r.env.Shown(folder) + " see " + it + "; knack connect CLIENT --write brings " + see + " to another"
 	}
-	return "knack serve --dir " + console.ShellWord(r.env.Shown(folder)) + " offers " + it + "; without --dir, knack serve does not read that folder"
+	return r.env.Command("serve", "--dir", r.env.Shown(folder)) + " offers " + it + "; without --dir, knack serve does not read that folder"
 }

@@ -59,5 +59,5 @@ func PrintBrief(p *console.Printer, d *doctor.Report) {
 			p.Line("the list of skills takes %s characters, and there is room for %s: agents find the others with find_skills", display.Thousands(f.Need), display.Thousands(f.Budget))
 		}
 	}
-	p.Line("%s", r.summaryLine()+", knack doctor --all everything")
+	p.Line("%s", r.summaryLine()+", "+p.Command("doctor", "--all")+" everything")
 }

@@ -115,7 +115,7 @@ func (s explanation) printSearched(p *console.Printer) {
 	for _, b := range s.Unsearched {
 		p.Line("Not searched: %s", b)
 	}
-	p.Line("A skill is a folder with a SKILL.md in one of these; knack doctor --verbose lists every folder that is searched.")
+	p.Line("A skill is a folder with a SKILL.md in one of these; %s lists every folder that is searched.", p.Command("doctor", "--verbose"))
 }
 
 func (s explanation) printEntry(p *console.Printer, d *judgement.Verdict, runner string) {

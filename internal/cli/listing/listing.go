@@ -50,7 +50,7 @@ func Print(p *console.Printer, v catalog.View, all bool, settings []string, plug
 	if all {
 		PrintLocks(p, v, locked)
 	}
-	p.Line("%s", summary(v, all))
+	p.Line("%s", summary(p, v, all))
 	for _, l := range v.Locks() {
 		if l.NMissing > 0 {
 			p.Line("%s of %s %s missing: %s", display.Count(l.NMissing, "locked skill"), l.Name, map[bool]string{true: "is", false: "are"}[l.NMissing == 1], l.Restore)
@@ -181,7 +181,7 @@ func PrintUnserved(p *console.Printer, v catalog.View) {
 				p.Line("%s", group.title)
 			}
 			if i == 10 {
-				p.Line("  and %d more; knack list --all shows them", len(group.skills)-i)
+				p.Line("  and %d more; %s shows them", len(group.skills)-i, p.Command("list", "--all"))
 				break
 			}
 			p.Line("  %s", tool.Reason(e))
@@ -211,7 +211,7 @@ func notAvailable(n judgement.Statuses) (s string) {
 	return s
 }
 
-func summary(v catalog.View, all bool) string {
+func summary(p *console.Printer, v catalog.View, all bool) string {
 	n := judgement.StatusesOf(v)
 	s := display.Count(n.Available, "skill")
 	s += notAvailable(n)
@@ -229,7 +229,7 @@ func summary(v catalog.View, all bool) string {
 		s += ", " + display.Count(notices, "notice")
 	}
 	if !all && n.Skills-n.Available+failed+notices > 0 {
-		s += " (knack list --all shows which and why)"
+		s += " (" + p.Command("list", "--all") + " shows which and why)"
 	}
 	return s
 }

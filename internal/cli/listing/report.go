@@ -1,7 +1,6 @@
 package listing
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -257,7 +256,7 @@ func (r report) summaryLine() string {
 	if c.Errors+c.Warnings > 0 {
 		s += fmt.Sprintf("; %s, %s", display.Count(c.Errors, "error"), display.Count(c.Warnings, "warning"))
 	}
-	return s + "; knack doctor SKILL explains one skill"
+	return s + "; " + r.Command("doctor", "SKILL") + " explains one skill"
 }
 
 // laneFindings returns the scan findings of a skill in one lane.
@@ -275,7 +274,7 @@ func (r report) printScans(p *console.Printer) {
 	if r.Scan.Enforce.Findings+r.Scan.Review.Findings+r.Scan.Unscanned == 0 {
 		return
 	}
-	p.Line("findings of a scan; knack scan NAME shows them line by line")
+	p.Line("findings of a scan; %s shows them line by line", p.Command("scan", "NAME"))
 	for _, l := range []struct {
 		what string
 		judgement.LaneCount
@@ -312,12 +311,7 @@ func (r report) scanLine(d *judgement.Verdict) string {
 	if len(parts) == 0 {
 		return "no finding"
 	}
-	e := d.Entry
-	target := display.OneLine(cmp.Or(e.Name, e.Folder()))
-	if e.Dir() != "" {
-		target = display.OneLine(r.Options.Shown(e.Dir()))
-	}
-	return strings.Join(parts, ", ") + ": " + ruleNames(rules) + "; knack scan " + target + " shows each"
+	return strings.Join(parts, ", ") + ": " + ruleNames(rules) + "; " + r.Command("scan", r.Target(d.Entry)) + " shows each"
 }
 
 func ruleNames(ids []skill.RuleID) string {

@@ -16,7 +16,7 @@ import (
 func printRoots(p *console.Printer, roots []catalog.RootStatus, verbose bool, state func(catalog.RootStatus) string, rest func(catalog.RootStatus)) {
 	absent, folded := 0, map[string]string{}
 	if !verbose {
-		folded = fold(roots)
+		folded = fold(p, roots)
 	}
 	for _, r := range roots {
 		line, ok := folded[r.Label]
@@ -41,7 +41,7 @@ func printRoots(p *console.Printer, roots []catalog.RootStatus, verbose bool, st
 		rest(r)
 	}
 	if absent > 0 {
-		p.Line("  %s", console.Dim.Of(display.Count(absent, "other folder")+" would be searched and "+map[bool]string{true: "is", false: "are"}[absent == 1]+" not there; knack doctor --verbose lists them"))
+		p.Line("  %s", console.Dim.Of(display.Count(absent, "other folder")+" would be searched and "+map[bool]string{true: "is", false: "are"}[absent == 1]+" not there; "+p.Command("doctor", "--verbose")+" lists them"))
 	}
 }
 
@@ -51,7 +51,7 @@ const foldedFrom = 3
 // fold finds roots that cannot be read for the same reason, such as those in a home folder without
 // permission. At least [foldedFrom] of them share one line. The result maps the label of the first
 // one to that line, and the labels of the others to "".
-func fold(roots []catalog.RootStatus) map[string]string {
+func fold(p *console.Printer, roots []catalog.RootStatus) map[string]string {
 	same := map[string][]catalog.RootStatus{}
 	for _, r := range roots {
 		if r.Err != nil && len(r.Notices) == 0 && r.Dir != "" {
@@ -79,7 +79,7 @@ func fold(roots []catalog.RootStatus) map[string]string {
 		if folder := strings.Join(above, "/"); folder != "" {
 			below = " below " + folder
 		}
-		lines[all[0].Label] = fmt.Sprintf("%d roots%s: %s; knack doctor --verbose lists them", len(all), below, reason)
+		lines[all[0].Label] = fmt.Sprintf("%d roots%s: %s; %s lists them", len(all), below, reason, p.Command("doctor", "--verbose"))
 	}
 	return lines
 }

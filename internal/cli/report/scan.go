@@ -101,7 +101,7 @@ func (r *ScanRun) Print(env *console.Env) {
 	}
 	p.Line("%s", last)
 	if len(r.Skills) > 1 {
-		env.Err().Text(console.Hint, "knack scan SKILL also lists the programs, hosts and paths that it names")
+		env.Err().Text(console.Hint, env.Command("scan", "SKILL")+" also lists the programs, hosts and paths that it names")
 	}
 }
 

@@ -32,7 +32,7 @@ func (f *Flags) CompleteSkill(follows Next) cobra.CompletionFunc {
 			if isSkill {
 				return skillWords(v, typed)
 			}
-			e, _, err := Find(v, args[0], nil)
+			e, _, err := Find(f.Env, v, args[0], nil)
 			if err != nil {
 				return nil
 			}

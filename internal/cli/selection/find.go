@@ -21,7 +21,7 @@ import (
 
 // Find finds a skill by its URI, its name or its folder. The error suggests skills with a similar
 // name that suits accepts. If suits is nil, it may suggest any skill.
-func Find(v catalog.View, name string, suits func(*catalog.Entry) bool) (*catalog.Entry, string, error) {
+func Find(env *console.Env, v catalog.View, name string, suits func(*catalog.Entry) bool) (*catalog.Entry, string, error) {
 	if uri, err := skill.ParseURI(name); err == nil {
 		if e, file := v.At(uri); e != nil {
 			if file == "." {
@@ -36,7 +36,7 @@ func Find(v catalog.View, name string, suits func(*catalog.Entry) bool) (*catalo
 	if e := v.InFolder(name); e != nil && e.Entry != "" {
 		return e, skill.MainFile, nil // also for a skipped skill, which its author wants to see
 	}
-	hint, where := "knack list shows all names", ""
+	hint, where := env.Command("list")+" shows all names", ""
 	for _, r := range v.Roots {
 		if reason, fix := r.Reason(); reason != "" {
 			hint, where = fmt.Sprintf("%s: %s; %s", display.OneLine(r.Shown), reason, fix), " in the folders that could be read"
@@ -126,7 +126,7 @@ func named(env *console.Env, v catalog.View, word string) (all []*catalog.Entry,
 		matches = func(e *catalog.Entry) bool { return e.Root.Scope != skill.ScopeBuiltin && p.FitsAny(e) }
 		none = " fits no skill that list knows"
 	case IsName(env, word):
-		e, _, err := Find(v, word, nil)
+		e, _, err := Find(env, v, word, nil)
 		if err != nil {
 			return nil, err
 		}

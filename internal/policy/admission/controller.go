@@ -12,6 +12,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/scan"
+	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/policy"
 	"github.com/knack-dev/knack/skill"
@@ -33,6 +34,8 @@ type Options struct {
 	Log       *slog.Logger     // logs each skill with findings, once; nil discards them
 	Now       func() time.Time // time.Now
 	Cache     *verdictCache    // nil means one in memory
+	// Command writes a knack command for people to run, from its words. If nil, it adds no flag.
+	Command func(words ...string) string
 }
 
 // Controller decides by an operator's policy which skills are served, and scans them.
@@ -87,6 +90,9 @@ func New(o Options) *Controller {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Command == nil {
+		o.Command = new(console.Env).Command
 	}
 	if o.Cache == nil {
 		o.Cache = newVerdictCache("", "", o.Now)
@@ -261,7 +267,7 @@ func (ctl *Controller) decide(c *policy.Candidate) (held *skill.HeldError, ok bo
 			v.IsApproved, v.Approval = ctl.o.Approvals.Approved(uris(c), c.Files)
 		}
 		if !v.IsApproved && v.Fault == nil {
-			v.Fault = heldFor(c, v.Approval, "see what it does with 'knack scan' and what has changed with 'knack scan --against approved --text', then run 'knack approve SKILL'")
+			v.Fault = heldFor(c, v.Approval, "see what it does with '"+ctl.o.Command("scan")+"' and what has changed with '"+ctl.o.Command("scan", "--against", "approved", "--text")+"', then run '"+ctl.o.Command("approve", "SKILL")+"'")
 		}
 	}
 	ctl.record(c, v)
@@ -309,7 +315,7 @@ func (ctl *Controller) reasonOf(c *policy.Candidate, e *catalog.Entry, v Verdict
 		if how != "" {
 			how = ": " + how
 		}
-		return "correct the skill" + how + "; or, if the finding is harmless, accept it: knack approve SKILL --accept " + string(rule) + " --reason TEXT"
+		return "correct the skill" + how + "; or, if the finding is harmless, accept it: " + ctl.o.Command("approve", "SKILL", "--accept", string(rule), "--reason", "TEXT")
 	}
 	switch {
 	case open > 0 && first == nil:
@@ -323,7 +329,7 @@ func (ctl *Controller) reasonOf(c *policy.Candidate, e *catalog.Entry, v Verdict
 	case r.TooLarge && !ctl.accepts(scan.RuleTooLarge, e, v.Set):
 		how := "make it smaller"
 		if canBeApproved(c.Files) {
-			how += " or, if all of it is harmless, accept it: knack approve SKILL --accept too-large --reason TEXT"
+			how += " or, if all of it is harmless, accept it: " + ctl.o.Command("approve", "SKILL", "--accept", string(scan.RuleTooLarge), "--reason", "TEXT")
 		}
 		return heldFor(c, firstOf(r, scan.RuleTooLarge), how)
 	case r.Unread && !ctl.accepts(scan.RuleNotRead, e, v.Set):

@@ -14,9 +14,9 @@ import (
 )
 
 // Open returns a controller. approved is the file of approvals, and cache is the user's cache
-// folder, or "".
-func Open(config Config, approved, cache string, log *slog.Logger) *Controller {
-	o := Options{Config: config, Log: log}
+// folder, or "". command is [Options.Command].
+func Open(config Config, approved, cache string, log *slog.Logger, command func(words ...string) string) *Controller {
+	o := Options{Config: config, Log: log, Command: command}
 	if len(config.Approve) > 0 {
 		o.Approvals = &book{path: approved, now: time.Now}
 	}

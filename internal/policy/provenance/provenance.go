@@ -86,13 +86,7 @@ func New(o Options) *Locks {
 		o.Now = time.Now
 	}
 	if o.Command == nil {
-		o.Command = func(words ...string) string {
-			out := "knack"
-			for _, w := range words {
-				out += " " + console.ShellWord(w)
-			}
-			return out
-		}
+		o.Command = new(console.Env).Command
 	}
 	if o.Projects == nil {
 		o.Projects = func() []string { return nil }

@@ -52,7 +52,7 @@ func (o Options) credentials(s config.Source, ref origin.Ref, sent *secrets) cre
 	case ref.Kind != origin.MCP:
 		hint = ": set token-env or token-file " + key
 	default:
-		hint = ": run 'knack login " + s.Name.Text + "', or set token-env or token-file " + key
+		hint = ": run '" + o.Env.Command("login", s.Name.Text) + "', or set token-env or token-file " + key
 	}
 	named := func() (http.Header, error) {
 		all := http.Header{}
@@ -87,7 +87,7 @@ func (o Options) credentials(s config.Source, ref origin.Ref, sent *secrets) cre
 			return nil, fmt.Errorf("%w: %s", err, down.Fix)
 		}
 		if err != nil {
-			return nil, &tokenError{err.Error(), "run 'knack login " + s.Name.Text + "'"}
+			return nil, &tokenError{err.Error(), "run '" + o.Env.Command("login", s.Name.Text) + "'"}
 		}
 		if sent.add(text); text != "" && all.Get("Authorization") == "" {
 			all.Set("Authorization", "Bearer "+text)

@@ -12,8 +12,8 @@ import (
 // file if inEffect is nil. The section applies even to a server on stdio, which ignores most of the
 // user's file. An unusable user's file is an error if it may contain the section: held-back skills
 // must not be served because of a typing error or an unreadable file. cache is the user's cache
-// folder, or "".
-func (s *Finder) Admission(inEffect *File, cache string, log *slog.Logger) (*admission.Controller, error) {
+// folder, or "". command writes a command for people to run, or is nil.
+func (s *Finder) Admission(inEffect *File, cache string, log *slog.Logger, command func(words ...string) string) (*admission.Controller, error) {
 	f := inEffect
 	if f == nil {
 		var err error
@@ -28,11 +28,11 @@ func (s *Finder) Admission(inEffect *File, cache string, log *slog.Logger) (*adm
 		}
 	}
 	if f == nil {
-		return admission.Open(admission.Config{}, "", cache, log), nil
+		return admission.Open(admission.Config{}, "", cache, log, command), nil
 	}
 	scan := f.Config.Scan
 	scan.File = f.Shown
-	return admission.Open(scan, f.approvals(), cache, log), nil
+	return admission.Open(scan, f.approvals(), cache, log, command), nil
 }
 
 // scanKey matches a possible key scan, in any notation.

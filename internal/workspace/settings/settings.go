@@ -348,7 +348,7 @@ func (s *Finder) Refusal() string {
 	if mode := s.LockMode(nil); mode != config.LockWarn {
 		effect += " except lock, as " + mode
 	}
-	if _, failure := s.Admission(nil, "", slog.New(slog.DiscardHandler)); failure != nil {
+	if _, failure := s.Admission(nil, "", slog.New(slog.DiscardHandler), nil); failure != nil {
 		effect = "no skill is served until it is corrected"
 	}
 	return refusal(err, effect)
