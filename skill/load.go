@@ -126,7 +126,7 @@ func (s *scratch) done() {
 // copyTexts copies the texts that share memory with the file. Name and description become parts of
 // the frontmatter's JSON if that contains them unchanged, as it nearly always does.
 func (s *Skill) copyTexts() {
-	all := textOf(s.Frontmatter)
+	all := display.TextOf(s.Frontmatter)
 	for _, text := range []*string{&s.Name, &s.Description} {
 		if i := strings.Index(all, *text); i >= 0 {
 			*text = all[i : i+len(*text)]

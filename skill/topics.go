@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
-	"unsafe"
 
+	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/skill/frontmatter"
 )
 
@@ -97,9 +97,9 @@ func Beginning(data []byte, n int) string {
 // around them, until visit returns false. It is not an iterator, so that the variables of visit can
 // stay on the stack.
 func prose(data []byte, visit func(text string) bool) {
-	s := textOf(data)
+	s := display.TextOf(data)
 	if _, body, ok := frontmatter.Cut(data); ok {
-		s = textOf(body)
+		s = display.TextOf(body)
 	}
 	fence := ""
 	for line := range strings.Lines(s) {
@@ -136,7 +136,7 @@ func copyTogether(texts []string) []string {
 	copies := make([]string, len(texts))
 	for i, t := range texts {
 		all = append(all, t...)
-		copies[i] = textOf(all[len(all)-len(t):])
+		copies[i] = display.TextOf(all[len(all)-len(t):])
 	}
 	return copies
 }
@@ -153,7 +153,3 @@ func title(s string) string {
 	}
 	return strings.TrimSpace(s)
 }
-
-// textOf returns bytes as a string without a copy. The bytes must not change while the string is
-// used.
-func textOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }

@@ -189,7 +189,7 @@ func documentation(ctx context.Context, h *Host, v catalog.View, name string) (g
 	e.RecordRead(ctx, skill.MainFile, data, err)
 	switch {
 	case err == nil:
-		return getSkillResult{SkillName: name, Documentation: lookup.TextOf(data)}, nil
+		return getSkillResult{SkillName: name, Documentation: display.TextOf(data)}, nil
 	case errors.Is(err, skill.ErrNoRoom):
 		return getSkillResult{}, err
 	case errors.Is(err, errFolderGone):

@@ -168,9 +168,9 @@ func loadSkill(ctx context.Context, h *Host, name string, isDefault bool) (Resul
 		}
 		head := "Loading: " + now.Name + "\n" + h.BaseLine(ctx, now) + "\n\n"
 		if isDefault {
-			return Result{Text: head + beginning(ctx, h, client, now, lookup.TextOf(data), head)}, nil
+			return Result{Text: head + beginning(ctx, h, client, now, display.TextOf(data), head)}, nil
 		}
-		return Result{Text: head + lookup.TextOf(data)}, nil
+		return Result{Text: head + display.TextOf(data)}, nil
 	}
 	return failure("Skill '%s' cannot be read: %s", display.Echo(name), skill.ErrUnstable), nil
 }

@@ -16,7 +16,6 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-	"unsafe"
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/typo"
@@ -55,7 +54,7 @@ func ParseShared(data []byte, buf []Field) *Document {
 // Cut splits a SKILL.md into the block between its fences and the text after them. ok is
 // false if the file has no frontmatter.
 func Cut(data []byte) (block, body []byte, ok bool) {
-	f, ok := new(Document).findFence(textOf(data))
+	f, ok := new(Document).findFence(display.TextOf(data))
 	if !ok {
 		return nil, nil, false
 	}
@@ -67,7 +66,7 @@ func Cut(data []byte) (block, body []byte, ok bool) {
 func parse(data []byte, keep func(string) string, buf []Field) *Document {
 	d := &Document{Body: len(data)}
 	// To copy the whole file would be half of all allocations for a thousand skills.
-	d.parse(textOf(data), keep, buf)
+	d.parse(display.TextOf(data), keep, buf)
 	sortProblems(d.Problems)
 	d.boundProblems()
 	return d
@@ -257,7 +256,3 @@ func shiftValue(v *Value, shift func(Position) Position) {
 	}
 	shiftFields(v.Fields, shift)
 }
-
-// textOf returns bytes as a string without a copy. The bytes must not change while the string is
-// used.
-func textOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }

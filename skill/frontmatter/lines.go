@@ -3,6 +3,8 @@ package frontmatter
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/knack-dev/knack/internal/base/display"
 )
 
 // cutLine returns the line that begins at pos, without its line ending, and the offset of the next
@@ -70,7 +72,7 @@ func indexLoneCR(s string, end int) int {
 // Line returns the n-th line of a file without its line ending. It counts from 1, as [Position]
 // does. It returns "" if the file has no such line.
 func Line(data []byte, n int) string {
-	s := textOf(data)
+	s := display.TextOf(data)
 	for pos, line := 0, 1; pos < len(s); line++ {
 		text, next := cutLine(s, pos)
 		if line == n {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -79,7 +80,7 @@ func (f *Finder) document(ctx context.Context, uri skill.URI) (Document, error) 
 		case ctx.Err() != nil:
 			return Document{}, ctx.Err()
 		case err == nil && now.Available && now.SameURI(e):
-			text := TextOf(data)
+			text := display.TextOf(data)
 			f.served.remember(uri.String(), servedText{label: e.Root.Label, path: e.Path, text: text})
 			return Document{Text: text, ModelInvocable: now.ModelInvocable}, nil
 		case err != nil && now.Available && !errors.Is(err, fs.ErrNotExist): // there are too many readers, or the file is unstable

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unsafe"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/display"
@@ -154,7 +153,3 @@ func (f *Finder) Base(ctx context.Context, e *catalog.Entry) string {
 func NotForModels(name string) string {
 	return fmt.Sprintf("Skill '%s' is not available for model invocation.", display.Echo(name))
 }
-
-// TextOf returns the bytes of a file as a string without a copy, because the texts of skills are
-// most of a call's allocations. Nothing else may use or change the bytes.
-func TextOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }

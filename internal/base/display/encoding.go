@@ -19,7 +19,7 @@ var windows1252 = []rune("€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u
 // share memory with data, which the caller must not change afterwards.
 func Decode(data []byte) (text, encoding string, ok bool) {
 	if utf8.Valid(data) {
-		return unsafe.String(unsafe.SliceData(data), len(data)), "utf-8", true
+		return TextOf(data), "utf-8", true
 	}
 	for _, u := range []struct {
 		mark, name string
@@ -61,3 +61,7 @@ func decodeUTF16(data []byte, order binary.ByteOrder) string {
 	}
 	return b.String()
 }
+
+// TextOf returns bytes as a string without a copy. The bytes must not change while the string is
+// used.
+func TextOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }

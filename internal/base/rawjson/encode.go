@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
-	"unsafe"
 
 	"github.com/knack-dev/knack/internal/base/display"
 )
@@ -119,7 +118,7 @@ func (e *Encoder) Append(f func([]byte) []byte) {
 func (e *Encoder) Int(n int64) { e.buf = strconv.AppendInt(e.buf, n, 10) }
 
 // Text is [Encoder.String] for bytes, without a copy.
-func (e *Encoder) Text(b []byte) { e.String(unsafe.String(unsafe.SliceData(b), len(b))) }
+func (e *Encoder) Text(b []byte) { e.String(display.TextOf(b)) }
 
 // String writes a quoted string.
 func (e *Encoder) String(s string) {

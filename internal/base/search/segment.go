@@ -8,7 +8,6 @@ import (
 	"sort"
 	"strings"
 	"unicode/utf8"
-	"unsafe"
 
 	"github.com/knack-dev/knack/internal/base/display"
 )
@@ -324,7 +323,7 @@ func (w *writer) end() {
 func (w *writer) done(lengths [][fields]uint8) *segment {
 	return &segment{
 		lengths: slices.Clip(lengths),
-		terms:   clip(append(w.terms, uint32(len(w.data)))), data: textOf(clip(w.data)),
+		terms:   clip(append(w.terms, uint32(len(w.data)))), data: display.TextOf(clip(w.data)),
 	}
 }
 
@@ -340,9 +339,6 @@ func (s *segment) spell() {
 	}
 	s.hashStems()
 }
-
-// textOf returns bytes as a string without a copy. The caller must not change the bytes afterwards.
-func textOf(data []byte) string { return unsafe.String(unsafe.SliceData(data), len(data)) }
 
 // clip returns a slice without much spare capacity. It copies the slice only if the spare capacity
 // is large. While a large index is copied, memory use is at its peak.
