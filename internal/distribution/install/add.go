@@ -129,8 +129,8 @@ func Short(text string) string {
 	return display.Echo(text)
 }
 
-// otherSource plans to leave an installed skill if the new skill of its name comes from another
-// source and has other files, unless --overwrite is set.
+// otherSource leaves an installed skill if the new skill of its name has another source and other
+// files. With --overwrite, it does not.
 func (in *Installer) otherSource(s *Step) {
 	if s.Was == nil || s.Was.Source == s.Entry.Source || s.Do != Replace || in.o.Overwrite {
 		return
@@ -241,7 +241,7 @@ func byName(skills []origin.Skill, ref origin.Ref) (groups [][]origin.Skill) {
 	return groups
 }
 
-// stepOf returns the step for the skills of one name, and a step for each error among them.
+// stepOf returns one step for the skills of one name, and one step for each error among them.
 // Identical copies count as one skill. If the files of the skills differ, the user has to choose.
 func (in *Installer) stepOf(same []origin.Skill, fetched map[string]got, ref origin.Ref, at origin.Revision, pin bool, complete func(*Step, got)) (steps []*Step) {
 	var paths []string
@@ -320,9 +320,9 @@ func (in *Installer) installedAt(ref origin.Ref, path string) string {
 	return ""
 }
 
-// ownFolder returns a step that leaves a locked skill, if the skill would be added from the very
-// folder in which it is installed. Otherwise it returns nil. The step preserves the recorded
-// source, which the folder would replace. With --overwrite, the folder becomes the source.
+// ownFolder returns a step that leaves a locked skill, if the skill would be added from the folder
+// in which it is installed. The recorded source then stays. In any other case, and with
+// --overwrite, ownFolder returns nil.
 func (in *Installer) ownFolder(ref origin.Ref, path string) *Step {
 	if len(in.lock.Skills) == 0 || in.o.Overwrite {
 		return nil
@@ -355,9 +355,9 @@ func (in *Installer) stepFor(g got, ref origin.Ref, at origin.Revision, pin bool
 	return s
 }
 
-// choose returns the skills that a request selects, or nil. These are the skills with a requested
-// name. Without names, they are all skills with --all, a source's only skill, or the skill in the
-// folder that the source names.
+// choose returns the skills that a request selects, or nil. With names, these are the skills with a
+// requested name. Without names, these are all skills for --all, a source's only skill, or the
+// skill in the folder that the source names.
 func choose(skills []origin.Skill, ref origin.Ref, q Request, asked map[string]bool, m *market) (chosen []origin.Skill) {
 	switch {
 	case len(q.Skills) > 0:

@@ -33,7 +33,7 @@ func (c Changes) Any() bool { return len(c.Added)+len(c.Changed)+len(c.Removed) 
 // content is the content of a skill's folder.
 type content struct {
 	missing bool
-	odd     string // what is in the place instead of a folder, such as "a link"
+	odd     string // describes something other than a folder in the place, such as "a link"
 	files   []lockfile.File
 	digest  skill.Digest
 	extra   []string // dot-entries, links and special files, which are no part of a skill
@@ -95,7 +95,8 @@ func (in *Installer) look(ctx context.Context, place string) (*content, error) {
 	return c, nil
 }
 
-// absent distinguishes a missing place from a place with something other than a folder.
+// absent returns the content of a place without a folder: nothing, or something other than a
+// folder.
 func (in *Installer) absent(ctx context.Context, place string) (*content, error) {
 	t, err := dir.OpenTree(filepath.Dir(place), false)
 	if errors.Is(err, fs.ErrNotExist) {

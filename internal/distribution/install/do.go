@@ -21,10 +21,10 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// Do carries out the steps of the plan, and then records them in the lock. A step that fails gets a
-// problem, and the other steps go on. If the lock cannot be written, or a disk has no room, Do
-// returns an error, the plan loses its steps and nothing is done. A dry run only marks the steps
-// that a finding or a link blocks, or that the lock cannot record.
+// Do carries out the steps of the plan, and then records them in the lock. If a step fails, it gets
+// a problem, and Do continues with the other steps. If the lock cannot be written, or a disk has no
+// room, Do returns an error, the plan loses its steps and nothing is done. A dry run only marks the
+// steps that a finding or a link blocks, or that the lock cannot record.
 func (in *Installer) Do(ctx context.Context, p *Plan) error {
 	if err := in.scan(ctx, p); err != nil {
 		return err
@@ -312,9 +312,9 @@ func (in *Installer) replaceAll(ctx context.Context, steps []*Step) {
 	}
 }
 
-// swap exchanges the tree with the folder at the step's place, or takes that folder away. Before it
-// removes the old folder, it compares that folder with the planned state. If files were saved in
-// the meantime, the old folder is kept.
+// swap exchanges the tree with the folder at the step's place, or moves that folder away. Then it
+// compares the old folder with the planned state. If files were saved in it meanwhile, swap keeps
+// the old folder.
 func (in *Installer) swap(ctx context.Context, t *edit.Tree, s *Step) error {
 	var err error
 	if s.Do == Delete {

@@ -142,8 +142,9 @@ func refProblem(text string, err error) error {
 	return err
 }
 
-// KeysOf returns the keys of the locked skills that a name selects, sorted. They are the folder
-// with this path, or else the folders of the skills with this name or folder name.
+// KeysOf returns the keys of the locked skills that a name selects, sorted. If name is the path of
+// a locked folder, it selects that folder. Otherwise, it selects the folders of the skills with
+// this name or folder name.
 func (in *Installer) KeysOf(name string) (keys []string) {
 	if _, is := in.lock.Skills[name]; is {
 		return []string{name}

@@ -46,8 +46,8 @@ func (in *Installer) PlanFrom(ctx context.Context, format foreign.Format, entrie
 		}
 	}
 	p.Steps = refuseTwins(p.Steps)
-	// Try the recorded revision first, then the present one, then the tagged versions, since many
-	// installers record no revision.
+	// Many installers record no revision. So try the recorded revision, then the present one, then
+	// the tagged versions.
 	for _, round := range []func(context.Context, []*takeover, foreign.Format){in.tryRecorded, in.tryNow, in.tryVersions} {
 		open = slices.DeleteFunc(open, func(t *takeover) bool { return t.step.Do != "" })
 		round(ctx, open, format)
@@ -291,7 +291,7 @@ func named(skills []origin.Skill, e foreign.Skill) (found []origin.Skill) {
 }
 
 // sameButInstaller reports whether a skill on the disk differs from its author's only by the other
-// installer's changes. If so, nothing of the user's is lost when the author's files replace it.
+// installer's changes. In that case, the author's files replace no change by the user.
 func (in *Installer) sameButInstaller(s *Step, format foreign.Format) bool {
 	c := s.found
 	if c.odd != "" || len(c.extra) > 0 {

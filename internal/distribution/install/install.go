@@ -35,10 +35,10 @@ type Options struct {
 	Home string // the user's home folder, or ""
 	// Getenv returns the value of a variable that moves a client's folder; if nil, none is set.
 	Getenv func(string) string
-	// AtHome is set if the skills are for all projects, so that clients get them at home.
+	// AtHome is set if the skills are for all projects. Clients then get them in their folders at
+	// home.
 	AtHome bool
-	// Contained refuses links that lead out of Root, since the links of a clone come from its
-	// author.
+	// Contained refuses links that lead out of Root. In a clone, such links come from its author.
 	Contained bool
 	// Kept is the folder for removed files that knack did not write.
 	Kept string

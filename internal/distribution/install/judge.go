@@ -18,7 +18,7 @@ func (s *Step) records() bool {
 }
 
 // judge fails the steps that a link blocks, or that the lock cannot record, before anything is
-// written. Sources choose the texts of an entry, and one bad text must not keep the other skills
+// written. The texts of an entry come from its source. One bad text must not keep the other skills
 // out of the lock.
 func (in *Installer) judge(steps []*Step) error {
 	for _, s := range steps {

@@ -90,7 +90,7 @@ func (m *market) skillsOf(e *plugin.Offer, skills []origin.Skill) (found []origi
 	return found
 }
 
-// isBelow reports whether a path in a source is the folder itself or within it.
+// isBelow reports whether a path in a source is a folder, or is within that folder.
 func isBelow(folder, at string) bool {
 	return folder == "." || at == folder || strings.HasPrefix(at, folder+"/")
 }

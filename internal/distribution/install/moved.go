@@ -11,8 +11,8 @@ import (
 )
 
 // follow looks for a locked skill that is no longer in its folder of the source. found is the skill
-// of the same name that shares the most content with it, and more than half; it is nil if there is
-// no such skill. others lists the folders of all skills of that name.
+// of the same name that shares the most content with it. It is nil if no skill shares more than
+// half. others lists the folders of all skills of that name.
 func (in *Installer) follow(ctx context.Context, l *library, skills []origin.Skill, was lockfile.Skill) (found *got, others []string, err error) {
 	taken := map[string]bool{}
 	for _, e := range in.lock.Skills {

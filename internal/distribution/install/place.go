@@ -68,8 +68,8 @@ func (in *Installer) resolve(dir string) (string, error) {
 	return real, nil
 }
 
-// beside returns the folder for new trees. It is beside the folder of skills, which agents scan, or
-// in that folder if the place beside it is outside of Root.
+// beside returns the folder for new trees. It is beside the folder of skills, since agents scan
+// that folder. If that would be outside of Root, it is in the folder of skills.
 func (in *Installer) beside(place string) string {
 	parent := filepath.Dir(filepath.Dir(place))
 	if parent != in.real && !strings.HasPrefix(parent, in.real+string(filepath.Separator)) {

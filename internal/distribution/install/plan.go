@@ -22,7 +22,7 @@ type Action string
 const (
 	Nothing Action = "unchanged" // nothing to do
 	Write   Action = "added"     // the skill's place is empty
-	Replace Action = "replaced"  // the place has another state of the skill
+	Replace Action = "replaced"  // the place has another version of the skill
 	Record  Action = "locked"    // only the lock changes: the place has the right files
 	Delete  Action = "removed"   // the folder and its entry are removed
 	Drop    Action = "dropped"   // the entry is removed; there is no folder
@@ -30,7 +30,7 @@ const (
 	Fail    Action = "failed"
 	Differs Action = "differs"  // disk and lock differ (verify)
 	Matches Action = "verified" // disk and lock agree (verify)
-	Pinned  Action = "pinned"   // update leaves it
+	Pinned  Action = "pinned"   // update does not change it
 	Gone    Action = "gone"     // its source no longer has it; the folder stays
 	Newer   Action = "outdated" // there is an update (update --check)
 )

@@ -23,9 +23,9 @@ type Finding struct {
 	Message      string
 }
 
-// scan scans the new content of the steps. A finding to enforce that the user does not allow stops
-// the plan: scan fails the steps with such findings and drops the other steps that write, so that
-// nothing is written.
+// scan scans the new content of the steps. A finding to enforce stops the plan unless the user
+// allows its rule. scan then fails the steps with such findings, and drops the other steps that
+// write.
 func (in *Installer) scan(ctx context.Context, p *Plan) error {
 	if in.o.Scan == nil {
 		return nil

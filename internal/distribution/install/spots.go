@@ -34,17 +34,16 @@ type Spot struct {
 	keep  bool
 }
 
-// Clients are the clients into whose folders a command puts skills, and the form in which it does
-// so.
+// Clients names the clients into whose folders a command puts skills, and the form that the skills
+// have there.
 type Clients struct {
 	IDs  []string
 	Form lockfile.Form
 }
 
 // Settle puts the installed skills of a plan into the folders of clients. These are the clients
-// that the lock names, and the given clients, which Settle records in the lock. held returns the
-// reasons for which skills are held back, by folder. Settle removes such a skill from the folders
-// of clients.
+// that the lock names, and the given clients, which Settle records in the lock. held returns why
+// skills are held back, by folder. Settle removes a held-back skill from the folders of clients.
 func (in *Installer) Settle(ctx context.Context, p *Plan, asked Clients, held func(folders []string) map[string]string) error {
 	var steps []*Step
 	var folders []string

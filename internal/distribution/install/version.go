@@ -18,8 +18,7 @@ func FollowedRange(e lockfile.Skill) string {
 	return v.Range()
 }
 
-// Later returns the commands that install the versions of a plan's sources that only --latest
-// installs.
+// Later returns the commands that install the versions for which update needs --latest.
 func (in *Installer) Later(p *Plan) (out []string) {
 	words := map[string][]string{}
 	for _, s := range p.Steps {

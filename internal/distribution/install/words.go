@@ -68,8 +68,8 @@ func (in *Installer) isOwn(key string) bool {
 	return in.lock.Skills[key].Path == "." && in.isOriginal(key)
 }
 
-// isOriginal reports whether the folder of a locked skill is also its place in its source, so that
-// its files are nowhere else.
+// isOriginal reports whether the folder of a locked skill is also its place in its source. In that
+// case, its files are nowhere else.
 func (in *Installer) isOriginal(key string) bool { return in.isSource(key, in.lock.Skills[key]) }
 
 // isSource reports whether the folder of a key is the place of an entry in its source.

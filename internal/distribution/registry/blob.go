@@ -30,9 +30,9 @@ type blob struct {
 	moved func(n int64)
 }
 
-// Fetch writes the blob with the digest and size of d to the start of to. It calls moved with
-// each change of the number of received bytes. what names the blob in words. A further attempt
-// continues after the received bytes. If Fetch fails, the content of to is undefined.
+// Fetch writes the blob with the digest and size of d to the start of to. It calls moved with each
+// change of the number of received bytes. The parameter what names the blob in errors. A further
+// attempt continues after the received bytes. If Fetch fails, the content of to is undefined.
 func (r *Repository) Fetch(ctx context.Context, d Descriptor, what string, to io.WriterAt, moved func(n int64)) error {
 	b := &blob{repo: r, want: d, what: what, to: to, moved: moved}
 	b.hash = sha256.New()

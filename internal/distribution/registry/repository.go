@@ -163,8 +163,8 @@ type call struct {
 	from         string               // another repository of the registry, to read from
 }
 
-// request sends one request to the repository and returns an answer with status 200 or 206. what
-// names the requested object in words.
+// request sends one request to the repository and returns an answer with status 200 or 206. The
+// parameter what names the requested object in errors.
 func (r *Repository) request(ctx context.Context, method, path, what string, header http.Header) (*http.Response, error) {
 	resp, err := r.send(ctx, call{method: method, path: path, what: what, header: header})
 	if err != nil {

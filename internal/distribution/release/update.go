@@ -160,7 +160,7 @@ type State struct {
 // Updated is the result of [Update].
 type Updated struct {
 	At              origin.Revision // the revision that the source has; its ID is empty if the source did not answer
-	Release, Before store.Release   // Before is zero if there was none; Release is zero if one waits
+	Release, Before store.Release   // Before is zero before the first release; Release is zero if one waits
 	Same            bool            // the head stays, or the release already waits
 	Report          pull.Report
 }

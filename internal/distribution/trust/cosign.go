@@ -27,7 +27,7 @@ type simple struct {
 }
 
 // judgeSimple evaluates an older signature for a manifest. Such a signature names no key. If no key
-// verifies it, another signer may have made it, or somebody altered it.
+// verifies it, another signer may have made it, or it was altered.
 func (s Signature) judgeSimple(keys []Key, manifestDigest string) finding {
 	var payload simple
 	if err := jsonfile.Unmarshal(s.Data, &payload); err != nil || payload.Critical.Type != simpleType {
