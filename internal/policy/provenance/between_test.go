@@ -18,8 +18,8 @@ import (
 	"github.com/knack-dev/knack/tool/lookup"
 )
 
-// TestEnforceBetween checks that a file that the present lock does not have cannot be read, even if
-// the last scan was before that lock. The attempt requests a refresh.
+// TestEnforceBetween checks that a file that is not in the current lock cannot be read, even if the
+// lock is newer than the last scan. Trying to read the file requests a refresh.
 func TestEnforceBetween(t *testing.T) {
 	const at = ".claude/skills/pdf"
 	p := newProject(t)
@@ -77,8 +77,8 @@ func TestEnforceBetween(t *testing.T) {
 	check("after a refresh", pdf, "", false)
 }
 
-// TestFallbackBetween checks that the text last served is not served again once the lock refuses
-// the skill, even before the next scan.
+// TestFallbackBetween checks that the last served text is no longer served as soon as the lock
+// refuses the skill, even before the next scan.
 func TestFallbackBetween(t *testing.T) {
 	const at = ".claude/skills/pdf"
 	p := newProject(t)
@@ -112,13 +112,12 @@ func TestFallbackBetween(t *testing.T) {
 	}
 }
 
-// scans counts scans as a source does. turn returns numbers that no source reaches.
+// scans counts scans as a source does. It starts at a number that no source reaches.
 var scans atomic.Uint64
 
 func turn() uint64 { return 1<<40 + scans.Add(1) }
 
-// TestBounded checks that removed folders are dropped from the cache. That a root had a lock is not
-// forgotten.
+// TestBounded checks that removed folders are dropped from the cache, except roots that had a lock.
 func TestBounded(t *testing.T) {
 	p := newProject(t)
 	p.skill(".claude/skills/pdf")
@@ -157,7 +156,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// TestStatesBounded checks that the states of compared skills are dropped if there are too many.
+// TestStatesBounded checks that the states of compared skills are dropped when there are too many.
 func TestStatesBounded(t *testing.T) {
 	locks := New(Options{})
 	root := &skill.Root{Dir: "/x"}

@@ -11,8 +11,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestCopies checks that the lock is compared only with copies of locked skills in a client's
-// folder, and not with other skills there.
+// TestCopies checks that of the skills in a client's folder, only copies of locked skills are
+// compared with the lock.
 func TestCopies(t *testing.T) {
 	const at, copied = ".agents/skills/pdf", ".claude/skills/pdf"
 	p := newProject(t)

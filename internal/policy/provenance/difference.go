@@ -11,11 +11,12 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// differencesShown bounds the files named in a reason.
+// differencesShown is the largest number of files named in a reason.
 const differencesShown = 3
 
-// compare compares the files of the skill with a key, or the error of listing them, with its entry in
-// the lock. The error is not nil if they cannot be compared.
+// compare compares the files of a skill with its entry in the lock. err is the error of listing the
+// files, or nil. The result is nil, nil if the files are the locked ones. The second result is an
+// error if the files cannot be compared.
 func (f *lock) compare(s *skill.Skill, key string, entry lockfile.Skill, files []skill.File, err error) (*skill.LockError, error) {
 	if errors.Is(err, skill.ErrTooLarge) {
 		return f.changed(key, "it has more than the locked files"), nil
@@ -29,8 +30,8 @@ func (f *lock) compare(s *skill.Skill, key string, entry lockfile.Skill, files [
 	return f.differs(s, key, entry, files), nil
 }
 
-// differs compares the files of a skill with its entry in the lock. It returns nil if they are as
-// locked.
+// differs compares the files of a skill with its entry in the lock. It returns nil if they are the
+// same.
 func (f *lock) differs(s *skill.Skill, key string, entry lockfile.Skill, files []skill.File) *skill.LockError {
 	now := make([]lockfile.File, len(files))
 	for i, f := range files {
@@ -70,13 +71,15 @@ func (f *lock) differs(s *skill.Skill, key string, entry lockfile.Skill, files [
 	return f.changed(key, strings.Join(what, ", "))
 }
 
-// changed returns the error for the skill with a key, whose files are not the locked ones.
+// changed returns the error for a skill whose files differ from its entry in the lock. what names
+// the differences.
 func (f *lock) changed(key, what string) *skill.LockError {
 	return &skill.LockError{Changed: true, Message: "changed since it was locked: " + what, Fix: f.restoreFix(f.entryKey(key))}
 }
 
-// restoreFix returns the fix for the changed skill of an entry, or for all changed skills if the key
-// is "" or would be read as a flag or the home folder.
+// restoreFix returns the fix for a changed skill, given the key of its entry. The fix is for all
+// changed skills if the key is "", or if a shell or a command would misread it because it begins
+// with - or ~.
 func (f *lock) restoreFix(key string) string {
 	sync, verify := []string{"sync"}, []string{"verify"}
 	if key != "" && key[0] != '-' && key[0] != '~' {
@@ -89,7 +92,7 @@ func (f *lock) restoreFix(key string) string {
 	return "restore it with " + quoted(f.line(append(sync, "--overwrite")...)) + "; " + lists
 }
 
-// quoted quotes a command for a message, unless it has quotes itself.
+// quoted puts a command into quotes for a message, unless the command contains quotes.
 func quoted(command string) string {
 	if strings.Contains(command, "'") {
 		return command
@@ -97,7 +100,7 @@ func quoted(command string) string {
 	return "'" + command + "'"
 }
 
-// isLarge reports whether a locked skill exceeds the limits of publication.
+// isLarge reports whether a locked skill is larger than a skill that can be published.
 func isLarge(entry lockfile.Skill) bool {
 	total := int64(0)
 	for _, f := range entry.Files {

@@ -10,8 +10,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// entry returns the lock's entry for the skill in a folder. A skill nested in a locked skill is
-// locked with it, since its files are among the outer skill's files.
+// entry returns the lock's entry for the skill with a key. If the skill is nested in a locked
+// skill, entry makes its entry from the files of the outer skill.
 func (f *lock) entry(key string) (lockfile.Skill, bool) {
 	if e, has := f.skills[key]; has {
 		return e, true
@@ -39,8 +39,8 @@ func (f *lock) entry(key string) (lockfile.Skill, bool) {
 	return e, true
 }
 
-// around returns the innermost locked folder that contains a folder, and the path of the folder in
-// it.
+// around returns the key of the innermost locked skill whose folder contains the folder with the
+// given key, and the path from the outer folder to the inner one.
 func (f *lock) around(key string) (around, below string) {
 	for at := path.Dir(key); at != "." && at != "/"; at = path.Dir(at) {
 		if _, has := f.skills[at]; has {
@@ -50,7 +50,8 @@ func (f *lock) around(key string) (around, below string) {
 	return "", ""
 }
 
-// entryKey returns the key of the entry that has the files of a skill, maybe of the skill around it.
+// entryKey returns the key of the entry that lists the files of a skill. For a nested skill, this
+// is the entry of the outer skill.
 func (f *lock) entryKey(key string) string {
 	if _, has := f.skills[key]; !has {
 		key, _ = f.around(key)
@@ -64,17 +65,17 @@ func (f *lock) without(b *skill.Bundle, key string) *skill.LockError {
 		return f.fault
 	}
 	fix := "add it with knack add" + elsewhere
-	if b.Link() == "" { // otherwise the folder belongs elsewhere
+	if b.Link() == "" { // the folder of a link is not below this lock
 		fix = f.addFix(key)
 	}
 	return &skill.LockError{Message: "not locked: " + lockfile.Name + " does not have it", Fix: fix}
 }
 
-// elsewhere is the alternative fix for a skill that is not locked.
+// elsewhere is the second half of a fix for a skill that is not locked.
 const elsewhere = ", or move it to a folder without a lock"
 
-// addFix returns the fix that adds a skill to the lock, with a command that can be pasted into a
-// shell.
+// addFix returns the fix that adds a skill to the lock. If possible, it contains a command that
+// users can paste into a shell.
 func (f *lock) addFix(key string) string {
 	if around, _ := f.around(key); around != "" {
 		return "move it out of " + around + ", which is an installed skill, then add it with knack add" + elsewhere
@@ -100,11 +101,11 @@ func (f *lock) addFix(key string) string {
 	return f.line(words...) + " records it as your own" + elsewhere
 }
 
-// plain lists the characters that need no quotes in a shell. With this cutset, [strings.Trim]
-// returns "" exactly if a text has no other characters.
+// plain lists the characters that need no quotes in a shell. [strings.Trim] with this cutset
+// returns "" only if a string contains no other characters.
 const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-~"
 
-// line returns a command that uses this lock.
+// line returns a knack command with a flag that makes it use this lock.
 func (f *lock) line(words ...string) string {
 	switch {
 	case f.global:

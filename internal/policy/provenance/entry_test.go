@@ -7,8 +7,8 @@ import (
 	"github.com/knack-dev/knack/catalog"
 )
 
-// TestNested checks that a skill within a locked skill is locked with it, and that a skill that was
-// put there by hand is not.
+// TestNested checks that a skill within a locked skill counts as locked, unless it was put there by
+// hand.
 func TestNested(t *testing.T) {
 	for _, enforce := range []bool{false, true} {
 		p := newProject(t)
@@ -47,8 +47,8 @@ func TestNested(t *testing.T) {
 	}
 }
 
-// TestFixes checks that the fix for a skill that is not locked, or was changed, has a command that
-// a shell reads as it is meant, or else general advice.
+// TestFixes checks that the fix for a skill that is not locked or was changed contains a command
+// that works in a shell, or general advice.
 func TestFixes(t *testing.T) {
 	for _, c := range []struct{ folder, shown, key, add, restore string }{
 		{"/p", ".", ".agents/skills/own", "knack add ./.agents/skills/own records", "knack sync .agents/skills/own --overwrite"},

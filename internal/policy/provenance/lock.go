@@ -16,19 +16,19 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// lock is one version of a lock. It is immutable.
+// lock is the content of a lock file, as read at some time. It does not change.
 type lock struct {
-	folder  string // without links
+	folder  string // its real path
 	skills  map[string]lockfile.Skill
 	fault   *skill.LockError             // why it cannot be used, or nil
 	command func(words ...string) string // see [Options.Command]
 	shown   string                       // the folder as a user of this machine would write it; "" if clients on other machines send requests too
 	nested  *sync.Map                    // lockfile.Skill by key, for skills nested in a locked one
-	// The next fields describe the real folders of the skills at the last check.
-	reals   map[string]string // by key
+	// The next fields hold the real folders of the skills at the last check.
+	reals   map[string]string // the real folder of each skill, by key
 	links   map[string]bool   // the keys whose folder is a link
 	keys    map[string]string // the inverse of reals
-	parents map[string]string // folders with skills, relative as keys are, by their real paths
+	parents map[string]string // keys of the folders that contain skills, by their real paths
 	others  *sync.Map         // results of [lock.parentOf] from the disk
 	copies  map[string]string // keys of skills that also have copies in the folders of clients, by the real paths of the copies
 	global  bool              // the lock of [Options.Global], the one for all projects
@@ -41,10 +41,11 @@ type file struct {
 	read  int64 // time of the last read, in Unix nanoseconds
 	now   *lock // nil if there is no lock
 	turn  uint64
-	had   bool // a lock existed
+	had   bool // whether there has ever been a lock
 }
 
-// lockIn returns the present lock in a folder, or nil, and logs once if it cannot be used.
+// lockIn returns the current lock in a folder, or nil if there is none. It logs once if the lock
+// cannot be used.
 func (l *Locks) lockIn(folder string, turn uint64) *lock {
 	l.mu.Lock()
 	f := l.files[folder]
@@ -72,9 +73,9 @@ func (l *Locks) lockIn(folder string, turn uint64) *lock {
 	return now
 }
 
-// look returns the present lock in a folder, or nil. If locks are enforced, a removed lock remains
-// as an unusable one, so that replacing or removing it does not free the skills. The caller holds
-// the file's mu.
+// look returns the current lock in a folder, or nil if there is none. If locks are enforced, a lock
+// that was removed counts as unusable, so that its skills stay held back. The caller holds the
+// file's mu.
 func (l *Locks) look(f *file, folder string, anew bool) *lock {
 	now := l.o.Now().UnixNano()
 	if !anew && f.read != 0 && now-f.read < int64(fresh) && now >= f.read {
@@ -82,7 +83,7 @@ func (l *Locks) look(f *file, folder string, anew bool) *lock {
 	}
 	known := f.stamp
 	if f.now == nil || f.read-max(known.MTime, known.CTime) < int64(skill.StampRacy) {
-		known = skill.Stamp{} // the stamp proves nothing
+		known = skill.Stamp{} // a lock that changes now can keep this stamp
 	}
 	f.read = now
 	data, stamp, err := read(folder, known)
@@ -113,8 +114,8 @@ func (l *Locks) look(f *file, folder string, anew bool) *lock {
 	return f.now
 }
 
-// resolved returns the lock with the present real folders of its skills. Most skills are in one
-// folder, whose links are resolved once.
+// resolved returns the lock with the current real folders of its skills. It resolves the links of
+// each parent folder only once.
 func (f *lock) resolved(o Options) *lock {
 	now := *f
 	now.reals, now.links, now.keys, now.parents, now.others, now.copies = make(map[string]string, len(f.skills)), map[string]bool{}, make(map[string]string, len(f.skills)), map[string]string{}, &sync.Map{}, map[string]string{}
@@ -133,7 +134,7 @@ func (f *lock) resolved(o Options) *lock {
 		parent(path.Base(agents.SkillsFolder))
 	} else {
 		parent(agents.SkillsFolder)
-		if filepath.Base(f.folder) == agents.Folder { // of another user
+		if filepath.Base(f.folder) == agents.Folder { // it may belong to another user
 			parent(path.Base(agents.SkillsFolder))
 		}
 	}
@@ -156,10 +157,10 @@ func (f *lock) resolved(o Options) *lock {
 	return &now
 }
 
-// isAbout reports whether a lock applies to a folder with skills, given its real path. It does if a
-// skill of the lock is in it or around it, or if it is the default folder for installed skills. An
-// unreadable lock applies to every folder; the unreadable lock for all projects applies only to its
-// own folders.
+// isAbout reports whether a lock applies to a folder with skills, given the folder's real path. A
+// lock applies to folders that contain a locked skill or are inside of one, and to its default
+// folder for installed skills. A lock that cannot be used applies to every folder. If it is the
+// lock for all projects, it applies only to its own folders.
 func (f *lock) isAbout(folder string) bool {
 	if f.fault != nil {
 		return !f.global || realpath.Inside(f.folder, folder) || realpath.Same(filepath.Join(f.folder, path.Base(agents.SkillsFolder)), folder)
@@ -177,8 +178,8 @@ func (f *lock) isAbout(folder string) bool {
 	return false
 }
 
-// keyOf returns the key of the skill in a real folder, and whether it is in the lock. A nested
-// skill has the key of the outer skill followed by its path in it.
+// keyOf returns the key of the skill in a real folder, and whether the skill is in the lock. The
+// key of a nested skill is the key of the outer skill followed by the path from it.
 func (f *lock) keyOf(real string) (key string, has bool) {
 	for at, below := real, ""; filepath.Dir(at) != at; at, below = filepath.Dir(at), path.Join(filepath.Base(at), below) {
 		if key, has := f.keys[at]; has {
@@ -197,8 +198,8 @@ func (f *lock) keyOf(real string) (key string, has bool) {
 	return key, has
 }
 
-// parentOf returns a real folder with skills in the form of the lock's keys. It also looks at the
-// disk, where the folder can have a name in another case, or be reached through a mount.
+// parentOf returns the key of a real folder with skills. It also asks the disk, where the folder
+// may have a name in a different case or be reached through a mount.
 func (f *lock) parentOf(folder string) (parent string, ok bool) {
 	if parent, ok = f.parents[folder]; ok {
 		return parent, true
@@ -215,7 +216,7 @@ func (f *lock) parentOf(folder string) (parent string, ok bool) {
 	return parent, parent != ""
 }
 
-// newLock returns the lock in a folder, without skills.
+// newLock returns an empty lock for a folder.
 func (l *Locks) newLock(folder string) *lock {
 	f := &lock{folder: folder, command: l.o.Command, nested: &sync.Map{}, global: l.o.Global != "" && realpath.Same(l.o.Global, folder)}
 	if l.o.Shown != nil {
@@ -224,14 +225,14 @@ func (l *Locks) newLock(folder string) *lock {
 	return f
 }
 
-// unusable returns the lock in a folder with the reason why it cannot be used.
+// unusable returns a lock that cannot be used, with the reason and a fix.
 func (l *Locks) unusable(folder, message, fix string) *lock {
 	f := l.newLock(folder)
 	f.fault = &skill.LockError{Message: message, Fix: fix}
 	return f
 }
 
-// read reads the lock of a folder. It follows links in the folder's path.
+// read reads the lock file in a folder. It follows links in the folder's path.
 func read(folder string, known skill.Stamp) ([]byte, skill.Stamp, error) {
 	t, err := dir.OpenTree(folder, true)
 	switch {

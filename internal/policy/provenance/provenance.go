@@ -27,12 +27,12 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// Options configures a [Locks]. The zero value of each field is its default.
+// Options configures a [Locks]. The zero value of each field is the default.
 type Options struct {
-	// Enforce refuses to serve skills that do not match their locks; see [Locks.Decider].
+	// Enforce holds back skills that do not match their locks; see [Locks.Decider].
 	Enforce bool
 	Log     *slog.Logger // logs each changed skill once, at Warn; nil discards it
-	// Drift, if not nil, is called once per changed skill; refused reports whether the skill is
+	// Drift, if not nil, is called once for each changed skill. refused tells whether the skill is
 	// held back.
 	Drift func(skill, reason string, refused bool)
 	Shown func(path string) string // writes a path as a user of this machine would; nil if clients on other machines send requests too
@@ -41,32 +41,32 @@ type Options struct {
 	// Projects returns the folders of the open projects, if not nil.
 	Projects func() []string
 	// Global is the folder of the lock for all projects, or "". That lock is checked for every
-	// root, since links can make any root the folder of its skills.
+	// root, since any root can be a link to a folder of its skills.
 	Global string
 	Home   string              // the user's home folder, or ""
-	Getenv func(string) string // the variables that move the folders of clients; nil for none
-	Now    func() time.Time    // time.Now
+	Getenv func(string) string // returns the environment variables that set the folders of clients; nil if none is set
+	Now    func() time.Time    // nil for time.Now
 }
 
-// fresh is how long the result of a search for locks stays valid, except for scans.
+// fresh is how long the result of a search for locks is used. A scan always searches again.
 const fresh = time.Second
 
-// outside is the minimum number of folders searched for a lock above a root outside of a repository.
-// It is two because .agents/skills is two levels deep.
+// outside is the smallest number of parent folders that are searched for the lock of a root outside
+// a repository. It is two because .agents/skills is two levels deep.
 const outside = 2
 
-// mostAreas bounds the cached folders, except folders whose locks must be remembered. mostStates
-// bounds the cached results of comparisons.
+// mostAreas is the largest number of cached folders, not counting those whose locks must be
+// remembered. mostStates is the largest number of cached results of comparisons.
 const (
 	mostAreas  = 1 << 10
 	mostStates = 1 << 16
 )
 
-// missingShown bounds the missing skills named in a status.
+// missingShown is the largest number of missing skills named in a status.
 const missingShown = 20
 
-// Locks finds and caches the locks of roots. It reads a lock for the first skill below its folder,
-// and again when its stamp has changed. It implements [catalog.Provenance].
+// Locks finds and caches the locks of roots. It reads a lock when it is first needed, and again
+// after its stamp has changed. Locks implements [catalog.Provenance].
 type Locks struct {
 	o Options
 
@@ -79,7 +79,7 @@ type Locks struct {
 	states map[string]catalog.LockState // last state of each skill with a lock, by folder
 }
 
-// New returns a Locks without any cached locks.
+// New returns a Locks with an empty cache.
 func New(o Options) *Locks {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
@@ -98,24 +98,24 @@ func New(o Options) *Locks {
 type area struct {
 	mu  sync.Mutex // held while waiting for its disk
 	now atomic.Pointer[areaState]
-	// The folders of all locks ever in effect, and of the locks of copies, if locks are enforced.
-	// Guarded by mu.
+	// held lists the folders of all locks that ever applied, and copies those of the locks of
+	// copies. Both are used only if locks are enforced, and are guarded by mu.
 	held   []string
 	copies map[string]string // by the real path of the copy
 }
 
 // areaState is the cached state of an area.
 type areaState struct {
-	real    string           // without links
-	locks   []*lock          // locks in effect; the first wins
+	real    string           // its real path
+	locks   []*lock          // the locks that apply; the first wins
 	copies  map[string]*lock // by the real path of a folder with a copy of a locked skill
 	checked time.Time
 	turn    uint64 // number of the scan that checked the area
 }
 
-// area returns the state of a folder with skills. turn is the number of a scan, which checks the
-// state once, or 0 for another caller. Such a caller gets a state that is still fresh, or the last
-// one while the disk does not answer.
+// area returns the state of a folder with skills. turn is the number of the caller's scan, or 0
+// outside of scans. Each scan checks the state once. Other callers get the cached state if it is
+// fresh, or if another caller is waiting for the disk.
 func (l *Locks) area(folder string, turn uint64) areaState {
 	l.mu.Lock()
 	a := l.areas[folder]
@@ -154,7 +154,7 @@ func (l *Locks) area(folder string, turn uint64) areaState {
 		}
 	}
 	if l.o.Enforce {
-		for _, at := range a.held { // emptying a lock or changing its folders does not free the skills
+		for _, at := range a.held { // a lock still holds these skills back after it was emptied
 			if !slices.ContainsFunc(next.locks, func(k *lock) bool { return k.folder == at }) {
 				if lock := l.lockIn(at, turn); lock != nil {
 					next.locks = append(next.locks, lock)
@@ -181,7 +181,7 @@ func (l *Locks) area(folder string, turn uint64) areaState {
 	return *next
 }
 
-// addCopies adds the copies of a lock that are in the folder.
+// addCopies adds those copies of a lock's skills that are in the folder.
 func (p *areaState) addCopies(lock *lock) {
 	for real := range lock.copies {
 		if realpath.Within(p.real, real) {
@@ -210,9 +210,9 @@ func (p *areaState) copyOf(real string) (*lock, string) {
 	return nil, ""
 }
 
-// sweep drops folders and locks that can be read again, since links may lead to ever more places.
-// If locks are enforced, folders that had a lock stay. Folders waiting for their disk stay too. The
-// caller holds l.mu.
+// sweep drops cached folders and locks that can be read again. Without it, the cache would grow as
+// links lead to new places. Folders that wait for their disk stay, as do folders that had a lock if
+// locks are enforced. The caller holds l.mu.
 func (l *Locks) sweep() {
 	maps.DeleteFunc(l.areas, func(_ string, a *area) bool {
 		if !a.mu.TryLock() {
@@ -233,9 +233,10 @@ func (l *Locks) sweep() {
 	l.sweepAt = len(l.areas) + mostAreas
 }
 
-// candidates lists the folders that may contain a lock for a folder with skills, as real paths.
-// They are its real path with its parents, then the parents of each link on the way to it, and last
-// the folder of the lock for all projects. A lock that cannot be read counts only in one of own.
+// candidates lists the real paths of the folders that may contain a lock for a folder with skills.
+// First are the folder and its parents, then the parents of each link in its path, and last the
+// folder of the lock for all projects. all contains all these folders. own contains those in which
+// a lock counts even if it cannot be read.
 func (l *Locks) candidates(folder, real string) (own, all []string) {
 	projects := l.o.Projects()
 	add := func(folder string) {
@@ -258,12 +259,12 @@ func (l *Locks) candidates(folder, real string) (own, all []string) {
 	})
 }
 
-// Above lists the folders that may have the lock of a folder of skills, given its real path, unless
-// that is the lock for all projects. own lists the folder and its parents up to the folder of its
-// project: the root of its repository or, outside of one, an open project or the folder to which a
-// default folder such as .agents/skills belongs. The home folder is never a project. others lists
-// further parents, outside of a repository, whose locks may be another user's: such a lock counts
-// only if it names the skills.
+// Above lists the folders that may contain the lock of a folder with skills, given the real path of
+// the latter. It does not list the folder of the lock for all projects. own contains the folder and
+// its parents up to its project. The project is the root of the repository. Outside a repository,
+// it is an open project, or the folder that contains a default folder such as .agents/skills. The
+// home folder is never a project. others contains further parents outside a repository. A lock
+// there may belong to another user, and so counts only if it contains the skills.
 func Above(folder, home string, projects []string) (own, others []string) {
 	if dir.InRepository(folder, home) {
 		return dir.Project(folder, home), nil
@@ -288,10 +289,10 @@ func Above(folder, home string, projects []string) (own, others []string) {
 	return own, others
 }
 
-// find returns the lock of a skill, or nil, and the skill's key in it. Skills and entries are
-// compared by their real folders. Among the locks for the skill's place or, for a link, for the
-// link's place, the first that contains the skill wins. If none contains it, find returns the first
-// lock: a root with a lock serves only locked skills.
+// find returns the lock of a skill, or nil, and the skill's key in the lock. It compares real
+// folders. Several locks can apply to the place of a skill, and to the place of a link that leads
+// to it. The first of them that contains the skill wins. If none contains it, find returns the
+// first lock, since a root with a lock serves only locked skills.
 func (l *Locks) find(b *skill.Bundle, turn uint64) (*lock, string) {
 	if b.In == nil || b.In.Dir == "" {
 		return nil, "" // not on a disk
@@ -380,13 +381,14 @@ func (l *Locks) stateOf(s *skill.Skill, lock *lock, key string, files func() ([]
 	return locked
 }
 
-// note logs a changed skill once, and not again before it has matched the lock.
+// note logs a changed skill once. It logs the skill again only after the skill has matched its lock
+// in between.
 func (l *Locks) note(e *catalog.Entry, locked catalog.Locked) {
 	at := e.Dir()
 	l.logMu.Lock()
 	before, known := l.states[at]
 	if !known && len(l.states) >= mostStates {
-		clear(l.states) // most of these skills are gone: a catalogue has fewer
+		clear(l.states) // most of these skills no longer exist, since a catalogue has fewer
 	}
 	l.states[at] = locked.State
 	l.logMu.Unlock()
@@ -424,7 +426,7 @@ func (l *Locks) Drift(s *catalog.Snapshot) (n int) {
 
 // Locks implements [catalog.Provenance].
 func (l *Locks) Locks(s *catalog.Snapshot) (all []catalog.LockStatus) {
-	there := map[string]map[string]bool{} // keys on the disk, by the folder of the lock
+	there := map[string]map[string]bool{} // real folders of the skills on the disk, by the folder of their lock
 	for _, e := range s.Entries {
 		if lock, key := l.find(e.Bundle, 0); lock != nil && !l.isCopy(e.Bundle) {
 			if there[lock.folder] == nil {
@@ -433,9 +435,9 @@ func (l *Locks) Locks(s *catalog.Snapshot) (all []catalog.LockStatus) {
 			there[lock.folder][lock.reals[key]] = true
 		}
 	}
-	locks := map[string]*lock{} // by folder, since a lock may have been read twice
+	locks := map[string]*lock{} // by folder, so that each is listed once
 	labels := map[string]string{}
-	roots := map[string][]string{} // their real paths
+	roots := map[string][]string{} // real paths, by the folder of the lock
 	for _, r := range s.Roots {
 		if r.Dir == "" || r.Late() || r.Missing && filepath.Base(filepath.Dir(r.Dir)) != agents.Folder {
 			continue // of missing folders, only the default folder of installed skills has a lock
@@ -468,7 +470,7 @@ func (l *Locks) Locks(s *catalog.Snapshot) (all []catalog.LockStatus) {
 	return all
 }
 
-// name returns the name of a lock in answers.
+// name returns the name of a lock for users.
 func (l *Locks) name(f *lock, label string) string {
 	if l.o.Shown == nil {
 		return lockfile.Name + " of " + label

@@ -24,7 +24,7 @@ import (
 type project struct {
 	t       testing.TB
 	dir     string
-	sources []catalog.Source // of its last catalogue
+	sources []catalog.Source // those of its last catalogue
 }
 
 func newProject(t testing.TB) *project {
@@ -62,7 +62,7 @@ func (p *project) skill(folder string) {
 	p.write(folder+"/scripts/run.py", "print(1)\n")
 }
 
-// lock writes a lock with the present files of folders.
+// lock writes a lock with the current files of the folders.
 func (p *project) lock(folders ...string) {
 	p.t.Helper()
 	lock := &lockfile.Lock{Skills: map[string]lockfile.Skill{}}
@@ -93,11 +93,11 @@ func (p *project) root(below string) skill.Root {
 	return skill.Root{Label: "agents-project", Scope: skill.ScopeProject, Dir: filepath.Join(p.dir, filepath.FromSlash(below)), Shown: below}
 }
 
-// catalog makes a catalogue of roots, and scans it.
+// catalog makes a catalogue of the roots and scans it.
 func (p *project) catalog(o Options, roots ...skill.Root) (*catalog.Catalog, *Locks) {
 	p.t.Helper()
-	// The clock advances by a minute with each use, so no stamp is racy and no cached lock is
-	// fresh.
+	// The clock advances by a minute at each use. So no file is too new for its stamp to be
+	// trusted, and no cached lock is fresh.
 	tick := time.Duration(0)
 	var mu sync.Mutex
 	o.Now = func() time.Time {
@@ -130,7 +130,7 @@ func (p *project) refresh(c *catalog.Catalog) catalog.View {
 	return v
 }
 
-// in finds the skill in a folder.
+// in returns the skill in a folder.
 func in(t testing.TB, v catalog.View, folder string) *catalog.Entry {
 	t.Helper()
 	for _, e := range v.Entries {
@@ -142,7 +142,7 @@ func in(t testing.TB, v catalog.View, folder string) *catalog.Entry {
 	return nil
 }
 
-// TestLocked checks the comparison of skills with their lock if locks are not enforced.
+// TestLocked checks how skills are compared with their lock if locks are not enforced.
 func TestLocked(t *testing.T) {
 	p := newProject(t)
 	for _, name := range []string{"same", "script", "more", "less", "main", "own"} {
@@ -193,8 +193,8 @@ func TestLocked(t *testing.T) {
 	}
 }
 
-// TestSilentDisk checks that a root whose disk does not answer keeps its last verdicts, and that
-// the skills of other roots are still compared.
+// TestSilentDisk checks that the last verdicts stay in use for a root whose disk does not answer,
+// and that the skills of other roots are still compared.
 func TestSilentDisk(t *testing.T) {
 	p := newProject(t)
 	p.skill("one/pdf")
@@ -216,8 +216,7 @@ func TestSilentDisk(t *testing.T) {
 	}
 }
 
-// TestDamagedLock checks that an unusable lock is reported once, and that serving
-// continues.
+// TestDamagedLock checks that an unusable lock is reported once and that skills are still served.
 func TestDamagedLock(t *testing.T) {
 	p := newProject(t)
 	p.skill(".agents/skills/pdf")
@@ -296,8 +295,8 @@ func TestEnforce(t *testing.T) {
 	}
 }
 
-// TestEnforceNoLock checks that skills without a lock are served, and skipped as soon as
-// their folder has a lock that lacks them.
+// TestEnforceNoLock checks that skills are served while there is no lock, and skipped as soon as
+// their folder has a lock without them.
 func TestEnforceNoLock(t *testing.T) {
 	p := newProject(t)
 	p.skill("skills/a")
@@ -363,7 +362,7 @@ func TestEnforceEmptied(t *testing.T) {
 	}
 }
 
-// TestEnforceLinks checks that a skill is judged by its real location, and not by the
+// TestEnforceLinks checks that the lock at the real location of a skill decides, not the lock at a
 // link that leads to it.
 func TestEnforceLinks(t *testing.T) {
 	if runtime.GOOS == "windows" {
@@ -393,9 +392,9 @@ func TestEnforceLinks(t *testing.T) {
 	}
 }
 
-// TestEnforceLinkOut checks that a skill outside of a root with a lock, to which a link in the root
-// leads, is skipped unless the lock has it under the link's name. If the lock has it, the skill
-// counts as locked by any path to it.
+// TestEnforceLinkOut has a root with a lock, and in it a link to a skill outside. The skill must be
+// skipped unless the lock contains it under the link's name. If it does, the skill counts as locked
+// by any path to it.
 func TestEnforceLinkOut(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links")
@@ -434,7 +433,7 @@ func TestEnforceLinkOut(t *testing.T) {
 }
 
 // TestEnforceLayouts checks that a skill is served if it matches its lock and refused if it has
-// changed, whatever links lead to its folder, its root and its lock.
+// changed, whatever links lead to its folder, root and lock.
 func TestEnforceLayouts(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("links")
@@ -531,8 +530,8 @@ func TestEnforceRead(t *testing.T) {
 	}
 }
 
-// TestEnforceManifest checks that a skill that lost a file since the scan has no manifest, even if
-// no other file changed.
+// TestEnforceManifest checks that a skill has no manifest if one of its files was removed since the
+// scan, even if no other file changed.
 func TestEnforceManifest(t *testing.T) {
 	const at = ".agents/skills/pdf"
 	p := newProject(t)
@@ -547,8 +546,8 @@ func TestEnforceManifest(t *testing.T) {
 	}
 }
 
-// TestEnforceRace checks that every file that is read while another program writes it matches the
-// lock.
+// TestEnforceRace checks that a file that is read while another program writes it either matches
+// the lock or cannot be read.
 func TestEnforceRace(t *testing.T) {
 	const at = ".agents/skills/pdf"
 	p := newProject(t)

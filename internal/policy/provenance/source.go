@@ -11,12 +11,12 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// Decider returns the decider that holds back each skill that does not match its lock, or nil if
-// locks are not enforced.
+// Decider returns the decider that holds back every skill that does not match its lock. It returns
+// nil if locks are not enforced.
 //
-// At each scan, all files of each skill below a root with a lock are compared with the lock. The
-// files of the skills that match are compared again while they are read, with the lock of that
-// moment: a file read to its end matches the lock, or the read fails.
+// Each scan compares all files of each skill below a root with a lock. The files of skills that
+// match are compared again while clients read them, with the current lock. If a file does not
+// match, reading it to its end fails.
 func (l *Locks) Decider() *policy.Decider {
 	if l == nil || !l.o.Enforce {
 		return nil
@@ -49,8 +49,8 @@ func (l *Locks) compare(ctx context.Context, c *policy.Candidate) policy.Ruling 
 	return policy.Ruling{Files: files, Differs: lock.differsNow(key), Set: entry.Digest}
 }
 
-// differsNow returns the function that returns the error for a file of a skill that does not match
-// the lock while it is read.
+// differsNow returns a function for [policy.Ruling.Differs]. It makes the error for reading a file
+// that does not match the lock.
 func (f *lock) differsNow(key string) func(name string, added bool) error {
 	return func(name string, added bool) error {
 		if added {
@@ -60,7 +60,8 @@ func (f *lock) differsNow(key string) func(name string, added bool) error {
 	}
 }
 
-// recompare compares the last ruling on a skill with the present lock.
+// recompare compares the last ruling on a skill with the current lock. Its results are those of
+// [policy.Decider.Now].
 func (l *Locks) recompare(b *skill.Bundle, last policy.Ruling) (policy.Ruling, bool) {
 	lock, key := l.find(b, 0)
 	if lock == nil {
@@ -77,7 +78,7 @@ func (l *Locks) recompare(b *skill.Bundle, last policy.Ruling) (policy.Ruling, b
 	return policy.Ruling{Files: served(b, entry), Differs: lock.differsNow(key), Set: entry.Digest}, true
 }
 
-// served returns the files of an entry by the paths under which they are served.
+// served returns the files of an entry, with the paths under which they are served.
 func served(b *skill.Bundle, entry lockfile.Skill) (files []skill.File) {
 	s := &skill.Skill{Bundle: b}
 	for _, f := range entry.Files {

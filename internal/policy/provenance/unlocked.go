@@ -13,16 +13,17 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// Unlocked lists the skills that the lock in a folder covers and does not have, in the form of its
-// keys. It looks in the given sources and in the folders of the locked skills. A skill within a
-// locked one is not listed, since that one has changed. With an error, which names a folder that
-// cannot be searched or is the context's, the list may lack skills.
+// Unlocked lists the keys of the skills to which the lock in a folder applies but which it does not
+// contain. It searches the given sources and the folders of the locked skills. A skill within a
+// locked skill is not listed: the outer skill counts as changed instead. The list may be incomplete
+// if Unlocked returns an error. The error names a folder that cannot be searched, or is the
+// context's error.
 func (l *Locks) Unlocked(ctx context.Context, folder string, sources []catalog.Source) (keys []string, err error) {
 	of := l.lockIn(realpath.Of(folder), 0)
 	if of == nil || of.fault != nil {
 		return nil, nil
 	}
-	roots := map[string]bool{} // the real paths of the given ones
+	roots := map[string]bool{} // the real paths of the given sources
 	for _, s := range sources {
 		roots[l.area(s.Root().Dir, 0).real] = true
 	}
@@ -52,7 +53,7 @@ func (l *Locks) Unlocked(ctx context.Context, folder string, sources []catalog.S
 		for _, b := range found.Bundles {
 			at := filepath.Join(root.real, filepath.FromSlash(b.Path))
 			if i >= given && within(roots, at) {
-				continue // another root has it
+				continue // a given source has listed it
 			}
 			if by, key := l.find(b, 0); by != nil && by.folder == of.folder && by.entryKey(key) == "" {
 				key, _ = of.keyOf(at)
@@ -64,7 +65,7 @@ func (l *Locks) Unlocked(ctx context.Context, folder string, sources []catalog.S
 	return slices.Compact(keys), err
 }
 
-// shown writes a path for people.
+// shown writes a path for users.
 func (l *Locks) shown(path string) string {
 	if l.o.Shown == nil {
 		return path
@@ -72,7 +73,7 @@ func (l *Locks) shown(path string) string {
 	return l.o.Shown(path)
 }
 
-// within reports whether a real path is in one of several folders.
+// within reports whether a real path is in one of the folders.
 func within(folders map[string]bool, at string) bool {
 	for folder := range folders {
 		if realpath.Within(folder, at) {
