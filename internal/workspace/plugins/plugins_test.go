@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/knack-dev/knack/internal/base/agents"
@@ -266,7 +267,9 @@ func TestFindMany(t *testing.T) {
 }
 
 // TestFindLate checks that a client whose disk does not answer does not delay the others.
-func TestFindLate(t *testing.T) {
+func TestFindLate(t *testing.T) { synctest.Test(t, testFindLate) }
+
+func testFindLate(t *testing.T) {
 	home := t.TempDir()
 	put(t, home, map[string]string{".qwen/extensions/q/qwen-extension.json": "{}"})
 	answer := make(chan struct{})
@@ -275,9 +278,7 @@ func TestFindLate(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(home, ".claude"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	o := options(home)
-	o.Patience = 50 * time.Millisecond
-	found := Find(o)
+	found := Find(options(home))
 	if got := lines(found); !strings.HasPrefix(got, "|late|claude-plugin|the disk with ~/.claude does not answer") || !strings.Contains(got, "q|enabled|qwen-plugin-q|") {
 		t.Errorf("found:\n%s", got)
 	}
