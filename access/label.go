@@ -117,9 +117,9 @@ func allowsByLabel(rules []*Rule, at []string) bool {
 	})
 }
 
-// Twofold lists the patterns whose first part is the label of a root of --dir, such as dir-1, and
-// also the name of a folder in it. With a single --dir, whose URIs have no label, the pattern would
-// mean only that folder.
+// Twofold lists the patterns whose first part, such as dir-1, matches both the label of a --dir
+// root and a folder in it. If that root were the only one, its URIs would have no label, and the
+// pattern would match only the folder.
 func (p *Policy) Twofold(in *catalog.Snapshot) (all []Pattern) {
 	for _, e := range in.Entries {
 		for _, at := range places(in, e) {

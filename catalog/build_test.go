@@ -82,8 +82,8 @@ func TestURIs(t *testing.T) {
 		".dir-1/engage2/SKILL.md": "engage2", ".dir-1/skipped/SKILL.md": "", ".user/plain/SKILL.md": "user/plain", ".builtin/engage/SKILL.md": "builtin/engage"}, "bases")
 }
 
-// TestNameClaimsFolder checks that a skill's URI has the folder's name instead of the skill's, if
-// at the path with the skill's name is another skill's folder, or a folder that contains one.
+// TestNameClaimsFolder checks that a skill's URI keeps the folder's name if the path with the
+// skill's name already belongs to another skill or contains one.
 func TestNameClaimsFolder(t *testing.T) {
 	v := view(t, catalogOf(t, source("r", "a/SKILL.md", text("z", "claims z"), "b/SKILL.md", text("group", "claims a group"), "z/SKILL.md", text("zz", "renamed itself"), "group/in/SKILL.md", text("in", "i"), "broken/SKILL.md", "nothing", "c/SKILL.md", text("broken", "claims a skipped one"))))
 	difftest.Same(t, said(v.Listed), []string{

@@ -311,8 +311,8 @@ func (l late) Scan(ctx context.Context) (skill.Scan, error) {
 	return s, err
 }
 
-// TestDiffServed checks that a change of a skill that was skipped before and after does not
-// concern lists of resources. A difference has the old state for this.
+// TestDiffServed checks that [Diff.Served] is false if every changed skill was skipped both before
+// and after the change. Served finds the old states in Before.
 func TestDiffServed(t *testing.T) {
 	a := source("a", "x/SKILL.md", "no frontmatter", "y/SKILL.md", text("y", "one"))
 	c := catalogOf(t, a)

@@ -60,7 +60,7 @@ type mcpAnnotations struct {
 	OpenWorld   bool `json:"openWorldHint"`
 }
 
-// OpenAILimit is the length of the longest description in a definition for OpenAI, in characters.
+// OpenAILimit is the maximum length, in characters, of a description in a definition for OpenAI.
 // OpenAI and most other endpoints of its form refuse a longer one
 // (github.com/OpenHands/OpenHands/issues/4838). No limit of the other formats is known.
 const OpenAILimit = 1024

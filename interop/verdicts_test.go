@@ -31,7 +31,7 @@ type opinion []string
 // lacks are not included.
 var codes = map[skill.RuleID]string{
 	frontmatter.NameMissing: "missing-name", frontmatter.NameSyntax: "missing-name", frontmatter.NameControl: "malformed-name",
-	frontmatter.NameType:    "missing-name", // the list has no string to show for the name
+	frontmatter.NameType:    "missing-name", // the list leaves out a name that is not a string
 	frontmatter.NamePattern: "malformed-name", frontmatter.NameLength: "malformed-name", frontmatter.NameFolder: "name-path-mismatch",
 	frontmatter.DescriptionMissing: "missing-description", frontmatter.DescriptionType: "missing-description",
 	frontmatter.DescriptionLength: "malformed-description",

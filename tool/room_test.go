@@ -10,9 +10,8 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestDocumentationTakesRoom checks that get_skill reserves memory before it reads a document that
-// is large, perhaps only as JSON. Without room the call fails, and the model does not get the
-// reason as a text.
+// TestDocumentationTakesRoom checks that get_skill reserves memory before it reads a large
+// document. Without room the call returns an error, and no text tells the model the reason.
 func TestDocumentationTakesRoom(t *testing.T) {
 	const large = 500_000
 	h := hostOf(t, project(map[string]string{

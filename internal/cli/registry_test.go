@@ -17,8 +17,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
-// TestScriptRegistry checks that skills can be installed from each registry, to which skopeo and
-// umoci pushed them.
+// TestScriptRegistry checks that skills can be installed from each registry after skopeo has pushed
+// them there. umoci makes the images.
 func TestScriptRegistry(t *testing.T) {
 	testwait.Slow(t)
 	for _, program := range []string{"docker-registry", "skopeo", "umoci"} {

@@ -247,7 +247,7 @@ func TestBetween(t *testing.T) {
 func TestNested(t *testing.T) {
 	k := newTree(t, map[string]string{"SKILL.md": md("whole", ""), "out/SKILL.md": md("out", ""), "out/mid/in/SKILL.md": md("in", ""), "out/mid/in/x.sh": "echo", "by/SKILL.md": md("by", "")})
 	k.want("all good", k.view(), "a/. whole: available", "a/by by: available", "a/out out: available", "a/out/mid/in in: available")
-	k.decider.also = "out/mid/in" // as if its findings were accepted in the skills that contain it
+	k.decider.also = "out/mid/in" // the outer skills are good themselves, as if they accepted its findings
 	v := k.view()
 	k.want("the innermost is held back", v, "a/. whole: held back: it contains 'out/mid/in', which is held back", "a/by by: available", "a/out out: held back: it contains 'out/mid/in', which is held back", "a/out/mid/in in: held back: it is bad")
 	for _, e := range v.Entries {

@@ -111,8 +111,8 @@ func (f *folder) Stat(name string) (fs.FileInfo, error) {
 	return out, err
 }
 
-// with opens the folder, calls work with it and closes it. If work meets a link that has just
-// appeared, the folder is changing, and with tries again. Errors name only the path within the
+// with opens the folder, passes it to work and closes it. If work meets a link that has just
+// appeared, the folder is changing, so work is called again. Errors name only the path within the
 // skill.
 func (f *folder) with(op, name string, work func(handle) error) error {
 	err := f.checkName(name)

@@ -15,8 +15,8 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// plugin judges the plugin in a folder below the judged one, unless that plugin has already been
-// judged. e is the entry of the plugin in a marketplace, or nil.
+// plugin judges the plugin in a folder of the root, unless it has already been judged. e is the
+// entry of the plugin in a marketplace, or nil.
 func (j *judge) plugin(ctx context.Context, folder string, e *plugin.Offer) error {
 	if j.plugins[folder] != nil {
 		return nil

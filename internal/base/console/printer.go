@@ -103,7 +103,8 @@ func (p *Printer) Line(format string, args ...any) {
 	p.hang(strings.Repeat(" ", indentOf(format)+2), format, args)
 }
 
-// Item is [Printer.Line] with further lines indented by the given number of columns.
+// Item prints a line as [Printer.Line] does, but indents the lines after a break by the given
+// number of columns more than the first line.
 func (p *Printer) Item(columns int, format string, args ...any) {
 	p.hang(strings.Repeat(" ", indentOf(format)+columns), format, args)
 }

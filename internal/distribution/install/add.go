@@ -304,8 +304,9 @@ func (in *Installer) notInstalled(ref origin.Ref, skills []origin.Skill) []origi
 	})
 }
 
-// installedAt returns the key of the skill that is installed in a folder of a source, or "". A
-// folder directly below To has a key even if the lock has no such skill.
+// installedAt returns the key of the installed skill whose folder is at a path of a source, or "".
+// There is one if, for example, the source is the root of the project. A folder directly below To
+// has a key even if the lock has no such skill.
 func (in *Installer) installedAt(ref origin.Ref, path string) string {
 	if ref.Kind != origin.Folder {
 		return ""

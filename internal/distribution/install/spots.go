@@ -186,7 +186,7 @@ func (in *Installer) planSpot(ctx context.Context, s *Step, entry lockfile.Skill
 	}
 	c := spot.found
 	aside := "--overwrite replaces or removes it, and moves the present files aside"
-	if s.Do == Delete { // afterwards the lock has no entry for --overwrite
+	if s.Do == Delete { // without its entry in the lock, a later --overwrite would not find this copy
 		aside = "remove it by hand; with --overwrite, remove moves such files aside"
 	}
 	had := spot.Form != ""

@@ -125,8 +125,8 @@ func (c *calls) keep(s *slot, p piece) {
 	s.arguments.add("arguments", p.arguments, false)
 }
 
-// take adds the members of a piece to the value in. It skips the members that read lists, which the
-// client interprets.
+// take adds d, the members of a piece, to a value. It skips the members named in read, because the
+// client interprets those itself.
 func (s *slot) take(in *value, d members, read ...string) {
 next:
 	for key, p := range d {

@@ -47,7 +47,7 @@ type Endpoint struct {
 	Key string `json:"-"`
 	// KeyName names the variable or the file of the key in errors, such as "OPENAI_API_KEY".
 	KeyName string
-	// Extra has members that replace members of the request's body.
+	// Extra has members to add to the request's body. They replace members with the same names.
 	Extra map[string]json.RawMessage
 }
 

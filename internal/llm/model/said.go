@@ -41,8 +41,8 @@ func (s *speech) end() string {
 	return s.text.String()
 }
 
-// wholeCharacters returns how many leading bytes of a JSON string's inside are whole characters.
-// It stops before half of a surrogate pair or of a UTF-8 sequence.
+// wholeCharacters returns how many bytes of raw, the text between the quotes of a JSON string, form
+// whole characters. The rest, if any, is the beginning of a surrogate pair or of a UTF-8 sequence.
 func wholeCharacters(raw []byte) int {
 	n := len(raw)
 	if n >= 6 && isHighSurrogate(raw[n-6:]) {

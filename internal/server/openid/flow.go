@@ -55,8 +55,9 @@ type attempt struct {
 	Ends                       int64 // seconds since 1970
 }
 
-// Begin begins a sign-in and returns the provider's address to which to redirect the browser.
-// Afterwards, the sign-in leads to the address to, which the caller has checked.
+// Begin begins a sign-in and returns the address to which the caller must redirect the browser. It
+// is the provider's, or this server's own if the browser used another host name. After the sign-in,
+// the browser goes to the address in to, which the caller has checked.
 func (p *Provider) Begin(w http.ResponseWriter, r *http.Request, to string) (string, error) {
 	// The provider redirects the browser to the one host that it knows, and only that host receives
 	// the cookie. If a proxy replaces Host, the sign-in begins here at the second try.

@@ -234,8 +234,8 @@ func (n *Notifier) ListsChanged(which Lists) {
 	n.pending |= which
 }
 
-// notifyLists notifies the listeners of the pending lists. Lists that change while a client takes
-// its time to read wait for the next call.
+// notifyLists notifies the listeners of the pending lists. A slow client can delay it. The next
+// call handles the lists that change meanwhile.
 func (n *Notifier) notifyLists() {
 	n.mu.Lock()
 	which := n.pending

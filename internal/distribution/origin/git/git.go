@@ -33,7 +33,7 @@ type Options struct {
 	// requests branches and tags in a hundredth of the time of a git run, and follows redirects.
 	// git is used if its settings or the answer require it.
 	HTTP func(address string) (*http.Client, error)
-	// CheckTarget, if set, returns an error if a server that the user named must not lead to an
+	// CheckTarget, if set, returns an error if a server that the user named must not redirect to an
 	// address. Without it, git follows no redirect.
 	CheckTarget func(ctx context.Context, named, to string) error
 	// Progress, if set, is called while bytes arrive.

@@ -171,8 +171,8 @@ func (b *Budget) unpack(in io.Reader, packed, size, limit int) ([]byte, error) {
 	return data[:most], errTooMuch
 }
 
-// readAll reads all bytes of in, about size of them. Its buffer grows in small steps, since memory
-// is bounded.
+// readAll reads all bytes of in, and expects about size bytes. Its buffer grows in small steps,
+// since memory is bounded.
 func readAll(in io.Reader, size int) ([]byte, error) {
 	data := make([]byte, 0, size+bytes.MinRead)
 	for {
