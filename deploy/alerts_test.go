@@ -55,12 +55,12 @@ func TestAlerts(t *testing.T) {
 	}
 	fleet, err := os.ReadFile("../doc/fleet.md")
 	must(t, err)
-	for _, of := range regexp.MustCompile(`alert: (\w+)`).FindAllStringSubmatch(string(rules), -1) {
-		if !strings.Contains(string(figures), "alertname: "+of[1]) {
-			t.Errorf("%s has no figures", of[1])
+	for _, alert := range regexp.MustCompile(`alert: (\w+)`).FindAllStringSubmatch(string(rules), -1) {
+		if !strings.Contains(string(figures), "alertname: "+alert[1]) {
+			t.Errorf("%s has no figures", alert[1])
 		}
-		if !strings.Contains(string(fleet), "| `"+of[1]+"` | ") {
-			t.Errorf("doc/fleet.md does not say what to do about %s", of[1])
+		if !strings.Contains(string(fleet), "| `"+alert[1]+"` | ") {
+			t.Errorf("doc/fleet.md does not say what to do about %s", alert[1])
 		}
 	}
 }

@@ -98,13 +98,13 @@ func TestBalancer(t *testing.T) {
 
 	url := begin(func(s string) string { return s })
 	id := session(url)
-	var of string
+	var owner string
 	for range 20 {
 		code, body, _ := ask("POST", url+"/mcp", list, "Mcp-Session-Id", id, "Mcp-Protocol-Version", "2025-06-18")
-		if code != http.StatusOK || of != "" && name(body) != of || name(body) == "" {
-			t.Fatalf("a session on %s: %d %s", of, code, body)
+		if code != http.StatusOK || owner != "" && name(body) != owner || name(body) == "" {
+			t.Fatalf("a session on %s: %d %s", owner, code, body)
 		}
-		of = name(body)
+		owner = name(body)
 	}
 	// A browser and a token each stay on one server, and 20 tokens use both servers.
 	_, body, head := ask("GET", url+"/api/v1/skills", "")
@@ -137,7 +137,7 @@ func TestBalancer(t *testing.T) {
 		return code == http.StatusNotFound
 	}, "without the line, a session still works")
 
-	stops[of]()
+	stops[owner]()
 	testwait.Until(t, func() bool {
 		code, _, _ := ask("POST", url+"/mcp", list, "Mcp-Session-Id", id, "Mcp-Protocol-Version", "2025-06-18")
 		return code == http.StatusNotFound

@@ -139,8 +139,8 @@ type page struct {
 	NextCursor string
 }
 
-// listed returns the page of the list of skills at a cursor.
-func listed(client *http.Client, url, cursor string) (p page, err error) {
+// listSkills returns the page of the list of skills at a cursor.
+func listSkills(client *http.Client, url, cursor string) (p page, err error) {
 	params := ""
 	if cursor != "" {
 		params = `"cursor":"` + cursor + `"`

@@ -98,8 +98,8 @@ func TestCertificateUnderLoad(t *testing.T) {
 	lay(4)
 	put(t, filepath.Join(dir, "4", "tls.key"), key) // the key of another certificate
 	link(4)
-	const kept = "the previous one stays in use"
-	testwait.Until(t, func() bool { return strings.Contains(s.log(), kept) }, "the log does not say that the pair is unfit:", s.log)
+	const fallback = "the previous one stays in use"
+	testwait.Until(t, func() bool { return strings.Contains(s.log(), fallback) }, "the log does not say that the pair is unfit:", s.log)
 	if served() != 3 {
 		t.Error("a certificate is served without its key")
 	}
@@ -112,7 +112,7 @@ func TestCertificateUnderLoad(t *testing.T) {
 		t.Error(err)
 		return true
 	})
-	if n := strings.Count(s.log(), kept); n != 1 {
+	if n := strings.Count(s.log(), fallback); n != 1 {
 		t.Errorf("the log says %d times that a pair is unfit:\n%s", n, s.log())
 	}
 	t.Logf("%d calls answered, 0 failed allowed; %d more connections", answered.Load(), opened.Load())

@@ -73,8 +73,8 @@ func (s size) library(release int) registrytest.Skills {
 
 // truth records the releases that have each file.
 type truth struct {
-	mu sync.Mutex
-	of map[string]map[int]bool // releases by the file's path and digest
+	mu             sync.Mutex
+	releasesByFile map[string]map[int]bool // releases by the file's path and digest
 }
 
 func (tr *truth) add(release int, files registrytest.Skills) {
@@ -82,10 +82,10 @@ func (tr *truth) add(release int, files registrytest.Skills) {
 	defer tr.mu.Unlock()
 	for path, text := range files {
 		key := path + " " + digestOf(text)
-		if tr.of[key] == nil {
-			tr.of[key] = map[int]bool{}
+		if tr.releasesByFile[key] == nil {
+			tr.releasesByFile[key] = map[int]bool{}
 		}
-		tr.of[key][release] = true
+		tr.releasesByFile[key][release] = true
 	}
 }
 
@@ -99,7 +99,7 @@ func (tr *truth) releases(p page) (all []int, known bool) {
 	for _, skill := range p.Skills {
 		for _, f := range skill.Resources {
 			n++
-			in := tr.of[pathOf(f.URI)+" "+f.Digest]
+			in := tr.releasesByFile[pathOf(f.URI)+" "+f.Digest]
 			if in == nil {
 				return nil, false
 			}
@@ -122,8 +122,8 @@ func digestOf(text string) string { return fmt.Sprintf("sha256:%x", sha256.Sum25
 
 // pair is a list and a later read of one of its files whose digest differs from the list.
 type pair struct {
-	listed, read time.Time
-	what         string
+	listTime, read time.Time
+	what           string
 }
 
 // tally counts the answers that the clients of a fleet get.
@@ -146,7 +146,7 @@ func (c *tally) fault(format string, args ...any) {
 // reader lists a page, and reads and verifies some of its files. Any replica may answer each call.
 func (c *tally) reader(client *http.Client, url string, random *rand.Rand, cursor *string) {
 	begun := time.Now()
-	p, err := listed(client, url, *cursor)
+	p, err := listSkills(client, url, *cursor)
 	if err != nil {
 		c.failed.Add(1)
 		c.fault("skills/list: %v", err)
@@ -154,7 +154,7 @@ func (c *tally) reader(client *http.Client, url string, random *rand.Rand, curso
 	}
 	*cursor = p.NextCursor
 	c.lists.Add(1)
-	if of, known := c.releases(p); !known || len(of) == 0 {
+	if releases, known := c.releases(p); !known || len(releases) == 0 {
 		c.fault("a list mixes releases (every file is of one: %v)", known)
 	}
 	for range 5 {
@@ -185,7 +185,7 @@ func (c *tally) reader(client *http.Client, url string, random *rand.Rand, curso
 func (c *tally) walker(client *http.Client, url string, stable int) {
 	seen := map[string]int{}
 	for cursor := ""; ; {
-		p, err := listed(client, url, cursor)
+		p, err := listSkills(client, url, cursor)
 		if err != nil {
 			c.failed.Add(1)
 			c.fault("a walk: %v", err)
@@ -222,7 +222,7 @@ func TestFleet(t *testing.T) {
 	registry := registrytest.Start(t)
 	before := registrytest.NewProxy(t, registry.Host)
 	before.Set(nil)
-	c := &tally{truth: truth{of: map[string]map[int]bool{}}}
+	c := &tally{truth: truth{releasesByFile: map[string]map[int]bool{}}}
 	publish := func(n int) string {
 		files := s.library(n)
 		c.add(n, files)
@@ -338,11 +338,11 @@ func TestFleet(t *testing.T) {
 	for _, p := range c.wrong {
 		near := slices.ContainsFunc(digests[1:], func(digest string) bool {
 			w := changes[digest]
-			return w != nil && p.read.After(w.first.Add(-time.Second)) && p.listed.Before(w.last.Add(time.Second))
+			return w != nil && p.read.After(w.first.Add(-time.Second)) && p.listTime.Before(w.last.Add(time.Second))
 		})
 		if !near {
 			outside++
-			t.Errorf("%s – %s: %s does not fit its list, and no replica changed then", p.listed.Format("15:04:05.000"), p.read.Format("15:04:05.000"), p.what)
+			t.Errorf("%s – %s: %s does not fit its list, and no replica changed then", p.listTime.Format("15:04:05.000"), p.read.Format("15:04:05.000"), p.what)
 		}
 	}
 	for _, fault := range c.faults {

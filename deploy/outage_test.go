@@ -174,10 +174,10 @@ func TestPullFaults(t *testing.T) {
 	release := 1
 	always := 1 << 20 // until the fault is removed
 	for _, c := range []struct {
-		name  string
-		is    func(*http.Request) bool
-		times int // for each path
-		fault registrytest.Fault
+		name    string
+		matches func(*http.Request) bool
+		times   int // for each path
+		fault   registrytest.Fault
 	}{
 		{"500", all, always, registrytest.Status(500)},
 		{"429", all, always, registrytest.Status(429)},
@@ -204,7 +204,7 @@ func TestPullFaults(t *testing.T) {
 			testwait.Until(t, func() bool { return polls(r, "unchanged") > 0 }, "there are no polls", r.said)
 			files, goroutines := descriptors(r), metric(r, "go_goroutines")
 			var met atomic.Int64
-			proxy.Set(registrytest.If(c.is, c.times, func(w http.ResponseWriter, r *http.Request, p *registrytest.Proxy, n int) bool {
+			proxy.Set(registrytest.If(c.matches, c.times, func(w http.ResponseWriter, r *http.Request, p *registrytest.Proxy, n int) bool {
 				met.Add(1)
 				return c.fault(w, r, p, n)
 			}))

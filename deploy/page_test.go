@@ -64,8 +64,8 @@ func TestFleetPage(t *testing.T) {
 		}
 		return digest
 	}
-	// of returns the command of a row of the table.
-	of := func(row string) string {
+	// command returns the command of a row of the table.
+	command := func(row string) string {
 		t.Helper()
 		_, rest, ok := strings.Cut(page, "\n| "+row)
 		line, _, _ := strings.Cut(rest, "\n")
@@ -109,17 +109,17 @@ func TestFleetPage(t *testing.T) {
 	// A release with another skill goes to the canary first, and then to all replicas.
 	put(t, filepath.Join(dir, "skills", "three", "SKILL.md"), skillMD("three"))
 	second := digestIn(run("knack publish --json ./skills oci://registry.example.com/acme/skills:1.5.0 --sign-key acme.key"))
-	run(of("try a release with some users"))
+	run(command("try a release with some users"))
 	canary.ready()
 	canary.serves(second)
 	if !strings.Contains(metrics(r), first) {
 		t.Error("the others have the canary's release")
 	}
-	run(of("give it to everyone"))
+	run(command("give it to everyone"))
 	r.serves(second)
 
 	// With forward-only, only a higher version rolls back.
-	run(of("roll back, without `forward-only`"))
+	run(command("roll back, without `forward-only`"))
 	refused := `knack_source_refused{source="acme",reason="version"}`
 	testwait.Until(t, func() bool { return metric(r, refused) == 1 }, "the lower version is not refused", r.said)
 	if !strings.Contains(metrics(r), second) {
@@ -148,7 +148,7 @@ func TestFleetPage(t *testing.T) {
 	}
 	run("knack publish ./skills oci://staging.example.com/acme/skills:1.5.0 --sign-key acme.key")
 	at := digestIn(run("knack verify oci://staging.example.com/acme/skills:1.5.0"))
-	run(of("move a release from staging to production"))
+	run(command("move a release from staging to production"))
 	if out := run("knack verify --config trust.yaml oci://registry.example.com/acme/skills:1.5.0"); digestIn(out) != at || !strings.Contains(out, "signature  by key:") {
 		t.Errorf("from staging, with the digest %s: %s", at, out)
 	}

@@ -198,8 +198,8 @@ func TestRunning(t *testing.T) {
 	if got := namesIn(t, m.run("ask anna '/api/v1/skills?fields=name'")); !cmp.Equal(got, []string{"house-style", "invoices", "quotas"}) {
 		t.Errorf("after the reload, anna sees %q", got)
 	}
-	kept := filepath.Join(m.root, "var/lib/knack/usage.json")
-	if data, err := os.ReadFile(kept); err != nil || !strings.Contains(string(data), `"since"`) {
+	usageFile := filepath.Join(m.root, "var/lib/knack/usage.json")
+	if data, err := os.ReadFile(usageFile); err != nil || !strings.Contains(string(data), `"since"`) {
 		t.Errorf("the counts of usage: %s %v", data, err)
 	}
 	m.checkDashboard()
@@ -277,8 +277,8 @@ func queriesOf(t *testing.T) map[string]string {
 	}
 	labels := regexp.MustCompile(`^label_values\((\w+), (\w+)\)$`)
 	for _, v := range dashboard.Templating.List {
-		if of := labels.FindStringSubmatch(v.Definition); of != nil {
-			queries["count by ("+of[2]+") ("+of[1]+")"] = "variable"
+		if match := labels.FindStringSubmatch(v.Definition); match != nil {
+			queries["count by ("+match[2]+") ("+match[1]+")"] = "variable"
 		} else if v.Definition != "" {
 			t.Errorf("the test knows no variable of the form %s", v.Definition)
 		}

@@ -180,7 +180,7 @@ var lacks = map[string]map[string]string{
 	"tools-call-with-progress":     {"tools-call-with-progress": "test_tool_with_progress"},
 }
 
-var listed = regexp.MustCompile(`(?m)^  - (\S+) \[(.*)\]$`)
+var scenarioLine = regexp.MustCompile(`(?m)^  - (\S+) \[(.*)\]$`)
 
 // TestInteropConformanceGeneral checks that knack passes all checks of the suite for servers,
 // except the checks that require the suite's fixtures. A check that a later suite adds has no such
@@ -199,7 +199,7 @@ func TestInteropConformanceGeneral(t *testing.T) {
 	tree := fixtures(t)
 	url := tree.http(t)
 	n := 0
-	for _, m := range listed.FindAllStringSubmatch(servers, -1) {
+	for _, m := range scenarioLine.FindAllStringSubmatch(servers, -1) {
 		name := m[1]
 		switch {
 		case strings.HasPrefix(name, "sep-2640-"):

@@ -80,13 +80,13 @@ func talk(t *testing.T, e model.Endpoint, tools, prompt string) (said []string) 
 	defer c.Close()
 	r := model.Request{System: "You help.", Tools: json.RawMessage(tools), Messages: []model.Message{{Role: model.User, Text: prompt}}}
 	for range 3 {
-		shown := ""
-		a, err := c.Answer(t.Context(), r, func(text string) { shown += text })
+		streamed := ""
+		a, err := c.Answer(t.Context(), r, func(text string) { streamed += text })
 		if err != nil {
 			return append(said, err.Error())
 		}
-		if shown != a.Message.Text {
-			t.Errorf("%q was shown of %q", shown, a.Message.Text)
+		if streamed != a.Message.Text {
+			t.Errorf("%q was shown of %q", streamed, a.Message.Text)
 		}
 		if a.Message.Text != "" {
 			said = append(said, a.Message.Text)

@@ -106,21 +106,21 @@ func sumSkills(rows [][]string) string {
 // sumGeneral returns a table that groups the scenarios by their results.
 func sumGeneral(rows [][]string) string {
 	const passed, wants, not = "every check", "every check but some that need a fixture of the suite", "not run"
-	of := map[string]string{}
+	byName := map[string]string{}
 	for _, r := range rows {
 		switch {
 		case r[2] == "not run":
-			of[r[0]] = not
+			byName[r[0]] = not
 		case len(r) > 3 && r[3] != "":
-			of[r[0]] = wants
-		case of[r[0]] == "":
-			of[r[0]] = passed
+			byName[r[0]] = wants
+		case byName[r[0]] == "":
+			byName[r[0]] = passed
 		}
 	}
 	var b strings.Builder
 	b.WriteString("| passes | scenarios | |\n| --- | ---: | --- |\n")
 	for _, result := range []string{passed, wants, not} {
-		names := slices.DeleteFunc(slices.Sorted(maps.Keys(of)), func(name string) bool { return of[name] != result })
+		names := slices.DeleteFunc(slices.Sorted(maps.Keys(byName)), func(name string) bool { return byName[name] != result })
 		fmt.Fprintf(&b, "| %s | %d | %s |\n", result, len(names), strings.Join(names, ", "))
 	}
 	return b.String()

@@ -31,7 +31,7 @@ func TestInteropUpstreams(t *testing.T) {
 		t.Skip("no corpus")
 	}
 	binary, program := knack(t), node(t, "server")
-	of := func(name string) string { return filepath.Join(whole.dir, name) }
+	folder := func(name string) string { return filepath.Join(whole.dir, name) }
 	serving := func(dir string) string {
 		at, stop, err := serve(binary, "serve", "--no-builtin", "--dir", dir)
 		if err != nil {
@@ -47,8 +47,8 @@ func TestInteropUpstreams(t *testing.T) {
 		}
 	}
 	dirs := map[string]string{
-		"peer": of("anthropics+skills"), "reference": of("obra+superpowers"), "site": of("mattpocock+skills"),
-		"release": of("cloudflare+skills"), "repository": filepath.Join(t.TempDir(), "repository"),
+		"peer": folder("anthropics+skills"), "reference": folder("obra+superpowers"), "site": folder("mattpocock+skills"),
+		"release": folder("cloudflare+skills"), "repository": filepath.Join(t.TempDir(), "repository"),
 	}
 	reference := exec.Command(program, script(t, "reference_server.mjs"), dirs["reference"])
 	stdin, err := reference.StdinPipe()
@@ -70,7 +70,7 @@ func TestInteropUpstreams(t *testing.T) {
 	}
 	host := registrytest.Start(t).Host
 	run(binary, "publish", dirs["release"], "oci://"+host+"/acme/skills:prod")
-	if err := os.CopyFS(dirs["repository"], os.DirFS(of("vercel-labs+agent-skills"))); err != nil {
+	if err := os.CopyFS(dirs["repository"], os.DirFS(folder("vercel-labs+agent-skills"))); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "-qm", "a"}} {

@@ -63,9 +63,9 @@ func list(t *testing.T, root string) *unfiltered {
 		if err != nil || r.Data == nil {
 			continue // a server could list nothing here
 		}
-		listed, dropped := listedFrontmatter(t, r.Skill)
+		fields, dropped := listedFrontmatter(t, r.Skill)
 		u.files[uri.String()] = r.Data
-		u.skills = append(u.skills, &skillsext.Skill{URI: uri.String(), Frontmatter: listed,
+		u.skills = append(u.skills, &skillsext.Skill{URI: uri.String(), Frontmatter: fields,
 			Resources: skillsext.StaticResources(skillsext.Resource{URI: uri.String(), Digest: skill.DigestOf(r.Data).String(), Size: int64(len(r.Data))})})
 		u.ours[uri.String()] = opinionOf(r, dropped)
 	}
@@ -195,21 +195,21 @@ func inspected(t *testing.T, url string) map[string]opinion {
 	lines := bufio.NewScanner(strings.NewReader(r.stdout))
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
-		var of struct {
+		var result struct {
 			URI                      string
 			Conformance, Frontmatter []struct{ Code, Severity string }
 		}
-		if err := json.Unmarshal(lines.Bytes(), &of); err != nil || of.URI == "" {
+		if err := json.Unmarshal(lines.Bytes(), &result); err != nil || result.URI == "" {
 			t.Fatalf("exit status %d: %v: %.300s", r.code, err, lines.Text())
 		}
 		codes := opinion{}
-		for _, issue := range append(of.Conformance, of.Frontmatter...) {
+		for _, issue := range append(result.Conformance, result.Frontmatter...) {
 			if issue.Severity == "error" {
 				codes = append(codes, issue.Code)
 			}
 		}
 		slices.Sort(codes)
-		out[of.URI] = slices.Compact(codes)
+		out[result.URI] = slices.Compact(codes)
 	}
 	return out
 }

@@ -29,7 +29,7 @@ type foreignFields struct {
 	Name, Description *foreignScalar
 }
 
-func (f foreignFields) of(key string) *foreignScalar {
+func (f foreignFields) field(key string) *foreignScalar {
 	if key == "name" {
 		return f.Name
 	}
@@ -71,9 +71,9 @@ func (b *block) says(words string) bool {
 func (b *block) agree(key string) bool {
 	ours, have := b.doc.Field(key)
 	repaired := b.faulty() || b.their.Whole.Refused != ""
-	theirs := b.their.Whole.of(key)
+	theirs := b.their.Whole.field(key)
 	if repaired {
-		theirs = b.their.Fields.of(key)
+		theirs = b.their.Fields.field(key)
 	}
 	switch {
 	case !have || theirs == nil:
@@ -157,7 +157,7 @@ var differences = []difference{
 // end. At least one line must be left out.
 func (b *block) leaves(out, end func(line string) bool) bool {
 	f, _ := b.doc.Field("description")
-	var kept []string
+	var lines []string
 	left := false
 	for i, l := range strings.Split(b.their.Fields.Description.Text, "\n") {
 		if i > 0 && end != nil && end(l) {
@@ -168,9 +168,9 @@ func (b *block) leaves(out, end func(line string) bool) bool {
 			left = true
 			continue
 		}
-		kept = append(kept, l)
+		lines = append(lines, l)
 	}
-	return left && b.their.Fields.Description.Kind == "raw" && flat(strings.Join(kept, " ")) == flat(f.Value.Text)
+	return left && b.their.Fields.Description.Kind == "raw" && flat(strings.Join(lines, " ")) == flat(f.Value.Text)
 }
 
 // TestInteropYAML checks that knack reads real frontmatter as an independent library in another

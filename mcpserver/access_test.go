@@ -67,19 +67,19 @@ func twoHolders(t *testing.T) holders {
 	h := holders{policy: access.NewPolicy(true, []access.Rule{{Groups: []string{"some"}, Deny: []access.Pattern{
 		pattern("skill://**/*zebra*/**"), pattern("skill://zebra-ink"), pattern("skill://shared"), // URIs are by name
 	}}})}
-	var held []access.Credential
+	var credentials []access.Credential
 	for _, group := range []string{"all", "some"} {
 		token, line := access.NewToken()
 		d, err := skill.ParseDigest(line)
 		must(t, err)
-		held = append(held, access.Credential{Hash: d, Subject: access.Subject{Name: group, Groups: []string{group}}})
+		credentials = append(credentials, access.Credential{Hash: d, Subject: access.Subject{Name: group, Groups: []string{group}}})
 		if group == "all" {
 			h.all = token
 		} else {
 			h.some = token
 		}
 	}
-	h.verifier = access.NewTokens(held)
+	h.verifier = access.NewTokens(credentials)
 	return h
 }
 

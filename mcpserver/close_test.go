@@ -12,10 +12,10 @@ import (
 func TestServerCloses(t *testing.T) {
 	skills := catalog.New(nil, catalog.Options{})
 	s := New(Options{Catalog: skills})
-	kept := weak.Make(s)
+	pointer := weak.Make(s)
 	s.Close()
 	runtime.GC()
-	if kept.Value() != nil {
+	if pointer.Value() != nil {
 		t.Error("the catalogue still has the server")
 	}
 	runtime.KeepAlive(skills)

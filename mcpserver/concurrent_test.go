@@ -197,11 +197,11 @@ func (l *library) ask(ctx context.Context, s *mcp.ClientSession, n int) error {
 // isBusy reports whether an answer is an error for a busy machine, or for a skill that kept
 // changing during the call. Both may happen on a busy machine.
 func (l *library) isBusy(i int, answer string) bool {
-	is := strings.Contains(answer, lookup.ErrBusy.Error()) || i >= librarySize/2 && strings.Contains(answer, skill.ErrUnstable.Error())
-	if is {
+	refused := strings.Contains(answer, lookup.ErrBusy.Error()) || i >= librarySize/2 && strings.Contains(answer, skill.ErrUnstable.Error())
+	if refused {
 		l.busy.Add(1)
 	}
-	return is
+	return refused
 }
 
 // judgeSnapshot checks that a list equals, to the last character, the list of a snapshot. That

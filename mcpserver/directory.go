@@ -42,7 +42,7 @@ func (s *Server) readDirectory(ctx context.Context, x *exchange) (reply, error) 
 	v, e := at.view, at.entry
 	if e == nil {
 		if only := s.engageFile(at.uri); only != nil {
-			return listed("resources", []*mcp.Resource{only}, "", s.cacheable(entryTTL), value), nil
+			return listReply("resources", []*mcp.Resource{only}, "", s.cacheable(entryTTL), value), nil
 		}
 		if at.unsure != nil {
 			return reply{}, unsure(at.unsure)
@@ -67,7 +67,7 @@ func (s *Server) readDirectory(ctx context.Context, x *exchange) (reply, error) 
 	case err != nil:
 		return reply{}, s.internal(fmt.Sprintf("cannot read %s: %s", display.Echo(asked), skill.Reason(err)), err)
 	}
-	res := listed("resources", read.page, read.next, s.cacheable(entryTTL), value)
+	res := listReply("resources", read.page, read.next, s.cacheable(entryTTL), value)
 	res.weight = entrySize * len(read.page)
 	return res, nil
 }

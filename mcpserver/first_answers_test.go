@@ -83,8 +83,8 @@ func TestFirstAnswersAreWhole(t *testing.T) {
 // once the client has named them.
 func TestSkillsOfRootsAreAwaited(t *testing.T) {
 	for name, row := range map[string]struct {
-		scan   time.Duration
-		listed bool
+		scan  time.Duration
+		named bool
 	}{"in time": {4 * time.Second, true}, "too late": {8 * time.Second, false}} {
 		root := tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", "")})
 		t.Run(name, func(t *testing.T) {
@@ -107,8 +107,8 @@ func TestSkillsOfRootsAreAwaited(t *testing.T) {
 				begun := time.Now()
 				res, err := client.ListTools(t.Context(), nil)
 				must(t, err)
-				if listed := strings.Contains(res.Tools[0].Description, "git"); listed != row.listed {
-					t.Errorf("listed after %v: %v", time.Since(begun), listed)
+				if named := strings.Contains(res.Tools[0].Description, "git"); named != row.named {
+					t.Errorf("listed after %v: %v", time.Since(begun), named)
 				}
 				<-taken
 				must(t, client.Close())

@@ -33,8 +33,8 @@ func TestLargeBodiesTakeNoCalls(t *testing.T) {
 	}
 	for i := range 300 - 64 { // 64 large bodies may arrive at the same time
 		select {
-		case is := <-refused:
-			if !is {
+		case refusal := <-refused:
+			if !refusal {
 				t.Fatal("a body that has not come is answered")
 			}
 		case <-time.After(10 * time.Second): // sooner than a body times out

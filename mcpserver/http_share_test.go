@@ -229,8 +229,8 @@ func TestStreamsKeepLittle(t *testing.T) {
 	if m := <-events(resp); m.Method != "notifications/subscriptions/acknowledged" {
 		t.Errorf("%s %+v", resp.Status, m)
 	}
-	if held := room.Held(); held != 0 {
-		t.Errorf("a stream holds %d bytes", held)
+	if used := room.Held(); used != 0 {
+		t.Errorf("a stream holds %d bytes", used)
 	}
 	c = &client{site: w, era: legacy}
 	resp = c.post(`{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"` + long + `","version":"1"}}}`)

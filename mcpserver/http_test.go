@@ -344,19 +344,19 @@ func TestClientThatNeverReads(t *testing.T) {
 		c := w.dial(era)
 		// The call itself can be refused, since the slot of the previous call is free only a moment
 		// after its answer. The test then sends the call again.
-		held := false
-		for end := time.Now().Add(time.Minute); !held && time.Now().Before(end); {
+		counted := false
+		for end := time.Now().Add(time.Minute); !counted && time.Now().Before(end); {
 			conn := w.connect()
 			defer conn.Close()
 			_ = conn.(*net.TCPConn).SetReadBuffer(4096)
 			must(t, c.request("POST", c.body("resources/read", map[string]any{"uri": "skill://big/big.bin"})).Write(conn))
-			held = testwait.Within(400*time.Millisecond, func() bool {
+			counted = testwait.Within(400*time.Millisecond, func() bool {
 				resp := c.post(c.body("skills/list", nil))
 				resp.Body.Close()
 				return resp.StatusCode == 429
 			})
 		}
-		if !held {
+		if !counted {
 			t.Errorf("%s: the answer fits into buffers; the test shows nothing", era)
 		}
 		awaitFree(t, c)

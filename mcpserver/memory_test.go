@@ -178,12 +178,12 @@ func TestRoomOverStdio(t *testing.T) {
 type weighed struct {
 	discard
 	room *limit.Budget
-	held int64
+	used int64
 }
 
 func (w *weighed) Write(p []byte) (int, error) {
 	if w.n == 0 {
-		w.held = w.room.Held()
+		w.used = w.room.Held()
 	}
 	return w.discard.Write(p)
 }
@@ -225,8 +225,8 @@ func TestAnswersKeepRoom(t *testing.T) {
 			r.RemoteAddr, r.RequestURI = "127.0.0.1:1", "/mcp"
 			d := &weighed{discard: discard{header: http.Header{}}, room: room}
 			w.http.ServeHTTP(d, r)
-			if d.held < call.least || d.held > 3*call.least {
-				t.Errorf("%s, %s: %d bytes are held for an answer of %d, want at least %d", era, what, d.held, d.n, call.least)
+			if d.used < call.least || d.used > 3*call.least {
+				t.Errorf("%s, %s: %d bytes are held for an answer of %d, want at least %d", era, what, d.used, d.n, call.least)
 			}
 		}
 	}

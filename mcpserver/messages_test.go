@@ -117,7 +117,7 @@ func TestOddMessages(t *testing.T) {
 	session := begin(t, h, "192.0.2.1:1")
 	said := func(answer string) string {
 		answer = strings.TrimSpace(answer)
-		if _, _, is := strings.Cut(answer, `"result":`); is {
+		if _, _, ok := strings.Cut(answer, `"result":`); ok {
 			return "a result"
 		}
 		return strings.TrimPrefix(answer, `{"jsonrpc":"2.0",`)

@@ -28,13 +28,13 @@ type eventLog struct {
 }
 
 // Record keeps the events that the audit log writes.
-func (h *eventLog) Record(of *mcpserver.Event) {
-	if of.Unlogged {
+func (h *eventLog) Record(ev *mcpserver.Event) {
+	if ev.Unlogged {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.all = append(h.all, *of)
+	h.all = append(h.all, *ev)
 }
 
 // recordedOnly ignores fields that the audit log does not write.

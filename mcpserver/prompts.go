@@ -48,8 +48,8 @@ func (s *Server) listPrompts(ctx context.Context, x *exchange) (reply, error) {
 		next = cursorAfter(end, all[end-1].URI().String())
 	}
 	arguments := promptArguments(x.client)
-	return markIncomplete(v, listed("prompts", all[start:end], next, uncached, func(e *rawjson.Encoder, of *catalog.Entry) {
-		e.Value(&mcp.Prompt{Name: display.OneLine(of.Name), Description: display.OneLine(of.Description), Arguments: arguments})
+	return markIncomplete(v, listReply("prompts", all[start:end], next, uncached, func(e *rawjson.Encoder, entry *catalog.Entry) {
+		e.Value(&mcp.Prompt{Name: display.OneLine(entry.Name), Description: display.OneLine(entry.Description), Arguments: arguments})
 	}), start == end)
 }
 

@@ -46,8 +46,8 @@ func (s *Server) listResources(ctx context.Context, x *exchange) (reply, error) 
 	if end < len(served) {
 		next = cursorAfter(0, served[end-1].URI().String())
 	}
-	return markIncomplete(v, listed("resources", served[start:end], next, s.cacheable(skillsTTL), func(e *rawjson.Encoder, of *catalog.Entry) {
-		e.Value(mainResource(of, int64(of.Size)))
+	return markIncomplete(v, listReply("resources", served[start:end], next, s.cacheable(skillsTTL), func(e *rawjson.Encoder, entry *catalog.Entry) {
+		e.Value(mainResource(entry, int64(entry.Size)))
 	}), start == end)
 }
 
@@ -87,7 +87,7 @@ func (s *Server) listTemplates(_ context.Context, x *exchange) (reply, error) {
 	if x.params.Cursor != "" {
 		return reply{}, errWhole()
 	}
-	return listed("resourceTemplates", []*mcp.ResourceTemplate{{
+	return listReply("resourceTemplates", []*mcp.ResourceTemplate{{
 		URITemplate: fileTemplate, Name: "skill-file", Title: "File of a skill",
 		Description: "A file of a skill. SKILL.md names the others.",
 	}}, "", s.cacheable(skillsTTL), value), nil

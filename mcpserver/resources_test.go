@@ -136,7 +136,7 @@ func TestReadResource(t *testing.T) {
 // but a possible secret in neither.
 func TestUnknownResourceIsRedacted(t *testing.T) {
 	client := connect(t, serve(t, scanned(t, folder(tree(t, map[string]string{"git/SKILL.md": skillMD("git", "Git.", "")})))), "2025-11-25", nil)
-	for uri, shown := range map[string]string{
+	for uri, quoted := range map[string]string{
 		"skill://user:CAN/CANARY@git/x.md":    "skill://git/x.md",
 		"skill://x/ghp_CANARY/SKILL.md":       "skill://x/[redacted]/SKILL.md",
 		"skill://git/none.md?token=CANARY":    "skill://git/none.md",
@@ -145,7 +145,7 @@ func TestUnknownResourceIsRedacted(t *testing.T) {
 		_, err := client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
 		var wire *jsonrpc.Error
 		if !errors.As(err, &wire) || strings.Contains(wire.Message+string(wire.Data), "CANARY") ||
-			!strings.HasPrefix(wire.Message, "Resource not found: "+shown+" (") || string(wire.Data) != `{"uri":"`+shown+`"}` {
+			!strings.HasPrefix(wire.Message, "Resource not found: "+quoted+" (") || string(wire.Data) != `{"uri":"`+quoted+`"}` {
 			t.Errorf("%s: %v, %s", uri, err, wire.Data)
 		}
 	}

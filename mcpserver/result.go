@@ -76,8 +76,8 @@ type rawJSON []byte
 // MarshalJSON returns the JSON.
 func (r rawJSON) MarshalJSON() ([]byte, error) { return r, nil }
 
-// listed returns a reply with one page of a list. each writes one item.
-func listed[T any](member string, items []T, next string, hints mcp.Cacheable, each func(*rawjson.Encoder, T)) reply {
+// listReply returns a reply with one page of a list. each writes one item.
+func listReply[T any](member string, items []T, next string, hints mcp.Cacheable, each func(*rawjson.Encoder, T)) reply {
 	return reply{hints: &hints, members: func(e *rawjson.Encoder) {
 		e.Raw(`"` + member + `":[`)
 		for i, item := range items {

@@ -50,12 +50,12 @@ func TestRoots(t *testing.T) {
 	must(t, err)
 	defer session.Close()
 
-	listed := func() string {
+	description := func() string {
 		res, err := session.ListTools(t.Context(), nil)
 		must(t, err)
 		return res.Tools[0].Description
 	}
-	if d := listed(); !strings.Contains(d, "Of one.") || strings.Contains(d, "Of two.") {
+	if d := description(); !strings.Contains(d, "Of one.") || strings.Contains(d, "Of two.") {
 		t.Errorf("the first list: %s", d)
 	}
 	if got := asked.Load().([]string); !slices.Equal(got, []string{one}) {
@@ -63,11 +63,11 @@ func TestRoots(t *testing.T) {
 	}
 	await := func(what string, ok func(string) bool) {
 		t.Helper()
-		for timeout := time.After(30 * time.Second); !ok(listed()); {
+		for timeout := time.After(30 * time.Second); !ok(description()); {
 			select {
 			case <-changed:
 			case <-timeout:
-				t.Fatalf("%s: %s", what, listed())
+				t.Fatalf("%s: %s", what, description())
 			}
 		}
 	}

@@ -204,21 +204,21 @@ func TestInitializeBeforeScanEnds(t *testing.T) {
 			t.Errorf("%s: %s", era, got)
 		}
 		// Lists wait, since an empty one would be wrong.
-		listed := make(chan error, 1)
+		done := make(chan error, 1)
 		go func() {
 			res, err := client.ListTools(t.Context(), nil)
 			if err == nil && !strings.Contains(res.Tools[0].Description, "<name>git</name>") {
 				err = errors.New("git is not listed: " + res.Tools[0].Description)
 			}
-			listed <- err
+			done <- err
 		}()
 		select {
-		case err := <-listed:
+		case err := <-done:
 			t.Fatalf("%s: listed before the scan: %v", era, err)
 		case <-time.After(50 * time.Millisecond):
 		}
 		close(s.answers)
-		if err := <-listed; err != nil {
+		if err := <-done; err != nil {
 			t.Error(era, err)
 		}
 	}

@@ -155,24 +155,24 @@ func (s *Server) completeView(ctx context.Context) (catalog.View, error) {
 }
 
 // markIncomplete marks a list as incomplete if its view is.
-func markIncomplete(v catalog.View, of reply, empty bool) (reply, error) {
+func markIncomplete(v catalog.View, list reply, empty bool) (reply, error) {
 	if lacks := v.Incomplete(); lacks != nil {
-		return markLacking(of, empty, lacks)
+		return markLacking(list, empty, lacks)
 	}
-	return of, nil
+	return list, nil
 }
 
 // markLacking marks a list as incomplete, so that clients do not cache it. An empty list becomes an
 // error, because a client may not request the list again until it is notified of a change.
-func markLacking(of reply, empty bool, why error) (reply, error) {
+func markLacking(list reply, empty bool, why error) (reply, error) {
 	if empty {
 		return reply{}, unsure(why)
 	}
-	if of.hints != nil {
-		of.hints = &uncached
+	if list.hints != nil {
+		list.hints = &uncached
 	}
-	of.meta = map[string]any{tool.MetaIncomplete: why.Error()}
-	return of, nil
+	list.meta = map[string]any{tool.MetaIncomplete: why.Error()}
+	return list, nil
 }
 
 // unsure returns the error for something that may exist but cannot be looked up now.

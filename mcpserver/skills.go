@@ -82,7 +82,7 @@ func (s *Server) listSkills(ctx context.Context, x *exchange) (reply, error) {
 	if i < len(served) {
 		next = cursorAfter(0, served[i-1].URI().String())
 	}
-	res := listed("skills", page, next, s.cacheable(skillsTTL), func(e *rawjson.Encoder, of *skillsext.Skill) { e.Append(of.AppendJSON) })
+	res := listReply("skills", page, next, s.cacheable(skillsTTL), func(e *rawjson.Encoder, item *skillsext.Skill) { e.Append(item.AppendJSON) })
 	res.weight = fileWeight * files
 	if unread > 0 {
 		return markLacking(res, x.params.Cursor == "" && len(page) == 0, fmt.Errorf("%s cannot be read now; try again in a moment", display.Count(unread, "skill")))

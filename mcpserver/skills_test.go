@@ -27,7 +27,7 @@ type entry struct {
 	}
 }
 
-type listed struct {
+type skillList struct {
 	Skills     []entry
 	NextCursor string
 }
@@ -51,7 +51,7 @@ func checkEra(t *testing.T, era string, members map[string]json.RawMessage, ttl,
 func TestListShapes(t *testing.T) {
 	w := start(t, setting{})
 	eachEra(t, w, func(t *testing.T, c *client) {
-		var got listed
+		var got skillList
 		checkEra(t, c.era, c.result("skills/list", nil, &got), "30000", "public")
 		var uris []string
 		for _, s := range got.Skills {
@@ -123,7 +123,7 @@ func TestPages(t *testing.T) {
 		var uris []string
 		pages := 0
 		for cursor := ""; ; {
-			var got listed
+			var got skillList
 			params := map[string]any{}
 			if cursor != "" {
 				params["cursor"] = cursor
@@ -277,7 +277,7 @@ func TestDirectoryPages(t *testing.T) {
 	if m.code() != -32602 || !strings.Contains(m.Error.Message, "limits") {
 		t.Errorf("skills/get: %d %s", m.code(), m.Result)
 	}
-	var got listed
+	var got skillList
 	if c.result("skills/list", nil, &got); len(got.Skills) != 0 {
 		t.Errorf("listed: %v", got.Skills)
 	}

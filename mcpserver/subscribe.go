@@ -21,12 +21,12 @@ func (s *Server) announce(d catalog.Diff) {
 	s.logSkipped(d)
 	// A skipped skill is in no list, so no list changes if only such skills change.
 	var changed notify.Lists
-	for list, is := range map[notify.Lists]bool{
+	for list, differs := range map[notify.Lists]bool{
 		notify.Tools:     d.Completed || d.Listing,
 		notify.Prompts:   d.Completed || d.Invocable >= 0 && d.Invocable < maxPrompts,
 		notify.Resources: d.Completed || d.Listing || d.Served(),
 	} {
-		if is {
+		if differs {
 			changed |= list
 		}
 	}
@@ -79,8 +79,8 @@ func (s *Server) listen(ctx context.Context, x *exchange) (reply, error) {
 		return reply{}, invalid("invalid params: missing required 'notifications' field")
 	}
 	l := &notify.Listener{Token: x.Token, Share: x.Share, ID: x.id, Send: x.send}
-	for list, is := range map[notify.Lists]bool{notify.Tools: want.Tools, notify.Prompts: want.Prompts, notify.Resources: want.Resources} {
-		if is {
+	for list, wanted := range map[notify.Lists]bool{notify.Tools: want.Tools, notify.Prompts: want.Prompts, notify.Resources: want.Resources} {
+		if wanted {
 			l.Lists |= list
 		}
 	}

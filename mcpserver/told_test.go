@@ -123,15 +123,15 @@ func TestNamesAfterAChange(t *testing.T) {
 			res, err := session.ListTools(t.Context(), nil)
 			must(t, err)
 			description := res.Tools[0].Description
-			listed, more := topics(description)
+			inList, more := topics(description)
 			v, err := c.View(t.Context())
 			must(t, err)
 			neither, both := 0, 0
 			for _, e := range v.Listed {
 				switch {
-				case told[e.Name] && listed[e.Name]:
+				case told[e.Name] && inList[e.Name]:
 					both++
-				case !told[e.Name] && !listed[e.Name]:
+				case !told[e.Name] && !inList[e.Name]:
 					neither++
 				}
 			}
@@ -141,7 +141,7 @@ func TestNamesAfterAChange(t *testing.T) {
 			if both > 0 || neither != more {
 				t.Errorf("of %d skills %d are in both places and %d in neither, where %d are counted\n%s\n%s", len(v.Listed), both, neither, more, instructions, description)
 			}
-			t.Logf("%d skills: %d told, %d listed, %d in neither, %d counted", len(v.Listed), len(told), len(listed), neither, more)
+			t.Logf("%d skills: %d told, %d listed, %d in neither, %d counted", len(v.Listed), len(told), len(inList), neither, more)
 			if strings.Contains(description, "(none)") {
 				t.Errorf("%s", description)
 			}

@@ -64,18 +64,18 @@ func (s *Server) listTools(ctx context.Context, x *exchange) (reply, error) {
 		return reply{}, err
 	}
 	define := func() []byte {
-		return rawjson.Bytes(listed("tools", s.o.Tools, "", mcp.Cacheable{}, func(e *rawjson.Encoder, t *tool.Tool) {
+		return rawjson.Bytes(listReply("tools", s.o.Tools, "", mcp.Cacheable{}, func(e *rawjson.Encoder, t *tool.Tool) {
 			d := t.Define(v, x.client)
 			e.Value(&mcp.Tool{Name: d.Name, Title: d.Title, Description: d.Description, InputSchema: d.Schema, Annotations: readOnly, Meta: d.Meta})
 		}).members)
 	}
-	of, err := markIncomplete(v, reply{hints: &uncached}, false)
-	if isKept(x.client) && of.meta == nil {
-		of.encoded = catalog.Keep(v.Snapshot, toolsKey{s, x.client}.current(v), define)
+	list, err := markIncomplete(v, reply{hints: &uncached}, false)
+	if isKept(x.client) && list.meta == nil {
+		list.encoded = catalog.Keep(v.Snapshot, toolsKey{s, x.client}.current(v), define)
 	} else {
-		of.encoded = define()
+		list.encoded = define()
 	}
-	return of, err
+	return list, err
 }
 
 // tool returns the tool with a name, or nil.

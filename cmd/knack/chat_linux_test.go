@@ -58,14 +58,14 @@ func TestChatAtTerminal(t *testing.T) {
 	skills := tree(t, map[string]string{"git/SKILL.md": skillMD("git", "")})
 	term := atTerminal(t, knack(t, os.Args[0], "chat", "--url", server.URL, "--model", "m", "--no-builtin", "--dir", skills))
 	prompts := 0
-	types := func(keys, shown string) { // types the keys at the next prompt
+	types := func(keys, reply string) { // types the keys at the next prompt
 		t.Helper()
 		prompts++
 		testwait.Until(t, func() bool { return strings.Count(term.screen(), "You: ") >= prompts }, "a prompt in ", term.screen)
 		seen := len(term.screen())
 		_, err := term.keys.WriteString(keys)
 		must(t, err)
-		testwait.Until(t, func() bool { return strings.Contains(term.screen()[seen:], shown) }, shown, " in ", term.screen)
+		testwait.Until(t, func() bool { return strings.Contains(term.screen()[seen:], reply) }, reply, " in ", term.screen)
 	}
 	types("heo\x1b[Dll\r", `You said: "hello"`)
 	types("\x1b[200~a\tb\r\nc\x1b[201~ d\r", `You said: "a\tb\nc d"`)

@@ -25,9 +25,9 @@ type terminal struct {
 	ended chan struct{}
 	mode  *unix.Termios // before the command began
 
-	mu    sync.Mutex
-	shown strings.Builder
-	first time.Duration // from the start to the first output
+	mu     sync.Mutex
+	output strings.Builder
+	first  time.Duration // from the start to the first output
 }
 
 // atTerminal starts a command at a terminal. If it has no stdin, its stdin is the terminal too.
@@ -78,8 +78,8 @@ func (t *terminal) see(b []byte) {
 		t.first = time.Since(t.began)
 	}
 	const most = 1 << 20 // of an output of hundreds of megabytes
-	if t.shown.Len() < most {
-		t.shown.Write(b)
+	if t.output.Len() < most {
+		t.output.Write(b)
 	}
 }
 
@@ -87,7 +87,7 @@ func (t *terminal) see(b []byte) {
 func (t *terminal) screen() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.shown.String()
+	return t.output.String()
 }
 
 // shows waits until the terminal has shown a text.

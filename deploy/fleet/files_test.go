@@ -17,7 +17,7 @@ import (
 
 // program skips the test if a program is absent, or fails it in continuous integration. of is the
 // Debian package that has the program.
-func program(t *testing.T, name, of string) {
+func program(t *testing.T, name, pkg string) {
 	t.Helper()
 	if _, err := exec.LookPath(name); err == nil {
 		return
@@ -25,7 +25,7 @@ func program(t *testing.T, name, of string) {
 	if os.Getenv("CI") != "" {
 		t.Fatalf("%s is absent; .ci/programs installs it", name)
 	}
-	t.Skipf("%s is absent; on Debian: apt-get install %s", name, of)
+	t.Skipf("%s is absent; on Debian: apt-get install %s", name, pkg)
 }
 
 // put writes a file of a test, and the folders above it.

@@ -119,8 +119,8 @@ func (o *objects) fit() error {
 	}
 	deployment, service := o.deployments[0], o.services[0]
 	template := deployment.Spec.Template
-	of := labels.Set(template.Labels)
-	if !labels.SelectorFromSet(service.Spec.Selector).Matches(of) {
+	podLabels := labels.Set(template.Labels)
+	if !labels.SelectorFromSet(service.Spec.Selector).Matches(podLabels) {
 		return errors.New("the service selects other pods")
 	}
 	container := template.Spec.Containers[0]
@@ -152,7 +152,7 @@ func (o *objects) fit() error {
 		return fmt.Errorf("%d disruption budgets", len(o.budgets))
 	}
 	budget := o.budgets[0].Spec
-	if selector, err := metav1.LabelSelectorAsSelector(budget.Selector); err != nil || !selector.Matches(of) {
+	if selector, err := metav1.LabelSelectorAsSelector(budget.Selector); err != nil || !selector.Matches(podLabels) {
 		return fmt.Errorf("the disruption budget selects other pods: %w", err)
 	}
 	most := budget.MaxUnavailable
@@ -160,7 +160,7 @@ func (o *objects) fit() error {
 		return errors.New("the disruption budget lets no pod end, or all")
 	}
 	for _, spread := range template.Spec.TopologySpreadConstraints {
-		if selector, err := metav1.LabelSelectorAsSelector(spread.LabelSelector); err != nil || !selector.Matches(of) {
+		if selector, err := metav1.LabelSelectorAsSelector(spread.LabelSelector); err != nil || !selector.Matches(podLabels) {
 			return fmt.Errorf("the pods are spread by the labels of others: %w", err)
 		}
 	}

@@ -234,8 +234,8 @@ func TestMaterials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, of := range manifest.Manifests {
-		found, err := remote.Referrers(ref.Context().Digest(of.Digest.String()), remote.WithContext(t.Context()))
+	for _, image := range manifest.Manifests {
+		found, err := remote.Referrers(ref.Context().Digest(image.Digest.String()), remote.WithContext(t.Context()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -244,14 +244,14 @@ func TestMaterials(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(all.Manifests) != 1 || !bytes.Contains(layout, []byte(all.Manifests[0].Digest.String())) {
-			t.Fatalf("%s: referrers %+v", of.Platform, all.Manifests)
+			t.Fatalf("%s: referrers %+v", image.Platform, all.Manifests)
 		}
 		artifact, err := remote.Image(ref.Context().Digest(all.Manifests[0].Digest.String()), remote.WithContext(t.Context()))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m, err := artifact.Manifest(); err != nil || m.ArtifactType != "application/vnd.cyclonedx+json" || m.Subject.Digest != of.Digest {
-			t.Errorf("%s: %+v %v", of.Platform, m, err)
+		if m, err := artifact.Manifest(); err != nil || m.ArtifactType != "application/vnd.cyclonedx+json" || m.Subject.Digest != image.Digest {
+			t.Errorf("%s: %+v %v", image.Platform, m, err)
 		}
 		layers, err := artifact.Layers()
 		if err != nil || len(layers) != 1 {
@@ -276,11 +276,11 @@ func TestMaterials(t *testing.T) {
 		names := fmt.Sprint(bom.Components)
 		for _, want := range []string{"{std 1.", "{github.com/spf13/cobra v", "{golang.org/x/crypto/x509roots/fallback v0.0.0-"} {
 			if !strings.Contains(names, want) {
-				t.Errorf("%s: no %s in %s", of.Platform, want, names)
+				t.Errorf("%s: no %s in %s", image.Platform, want, names)
 			}
 		}
-		if p := fmt.Sprint(bom.Metadata.Component.Properties); bom.BomFormat != "CycloneDX" || !strings.Contains(p, "{go:GOARCH "+of.Platform.Architecture+"}") {
-			t.Errorf("%s: %s %s", of.Platform, bom.BomFormat, p)
+		if p := fmt.Sprint(bom.Metadata.Component.Properties); bom.BomFormat != "CycloneDX" || !strings.Contains(p, "{go:GOARCH "+image.Platform.Architecture+"}") {
+			t.Errorf("%s: %s %s", image.Platform, bom.BomFormat, p)
 		}
 	}
 }

@@ -234,7 +234,7 @@ func TestInstall(t *testing.T) {
 		if !ok || !strings.Contains(out, `export PATH="`+bin) {
 			t.Fatalf("%v: %s", args, out)
 		}
-		listed(t, i.home, filepath.Join(bin, "knack"))
+		checkBuiltins(t, i.home, filepath.Join(bin, "knack"))
 		if out, ok := do(t, i.home, []string{"HOME=" + i.home}, filepath.Join(bin, "knack"), "--version"); !ok || !strings.Contains(out, "knack v"+version+" ") {
 			t.Errorf("knack --version: %s", out)
 		}
@@ -265,8 +265,8 @@ func TestCutScript(t *testing.T) {
 	}
 }
 
-// listed checks that the list command of a program lists the built-in skills in an empty home.
-func listed(t *testing.T, home, name string, args ...string) {
+// checkBuiltins checks that the list command of a program lists the built-in skills in an empty home.
+func checkBuiltins(t *testing.T, home, name string, args ...string) {
 	t.Helper()
 	out, ok := do(t, home, []string{"HOME=" + home}, name, append(args, "list")...)
 	if !ok || !strings.Contains(out, "engage") {

@@ -159,7 +159,7 @@ func (s *Site) apiList(r *request) error {
 		}
 	}
 	var all []*catalog.Entry
-	for _, e := range f.tally(s.accepted(v, f, hits), known, s.shelfOf(v)).kept {
+	for _, e := range f.tally(s.accepted(v, f, hits), known, s.shelfOf(v)).entries {
 		if f.State != "" || e.Status != catalog.Skipped {
 			all = append(all, e)
 		}

@@ -140,7 +140,7 @@ var resolved sync.Map
 // TestAnswersValidate checks that every answer matches the OpenAPI document.
 func TestAnswersValidate(t *testing.T) {
 	f := open(t, files)
-	listed(f.usage, f.view(), "editor")
+	countList(f.usage, f.view(), "editor")
 	called(f.usage, f.view(), "editor", "skill", []byte(`{"name":"git"}`))
 	missed(f.usage, f.view(), "nobody", nil)
 	missed(f.usage, f.view(), "nobody", nil)
@@ -277,16 +277,16 @@ func TestAPISkill(t *testing.T) {
 	f := open(t, files)
 	main := files["one/git/SKILL.md"]
 	digest := func(text string) string { return skill.DigestOf([]byte(text)).String() }
-	var listed []string
+	var rows []string
 	for _, name := range []string{"SKILL.md", "blob.bin", "docs/more.md", "fake.png", "latin.txt", "logo.png", "logo.svg", "run.sh"} {
 		text := files["one/git/"+name]
-		listed = append(listed, fmt.Sprintf(`{"path":%q,"uri":"skill://one/git/%s","size":%d,"digest":%q,"self":"/api/v1/files/one/git/%s"}`, name, name, len(text), digest(text), name))
+		rows = append(rows, fmt.Sprintf(`{"path":%q,"uri":"skill://one/git/%s","size":%d,"digest":%q,"self":"/api/v1/files/one/git/%s"}`, name, name, len(text), digest(text), name))
 	}
 	want := fmt.Sprintf(`{"uri":"skill://one/git/SKILL.md","name":"git","description":"Work with git. Use for commits.","load":"git","status":"available","state":"fine",`+
 		`"scope":"project","root":"one","file":"one/git/SKILL.md","size":%d,"digest":%q,"tokens":{"listing":9,"loading":%d},"published":true,"modelInvocable":true,`+
 		`"userInvocable":true,"problems":0,"self":"/api/v1/skills/one/git","changed":CHANGED,"frontmatter":{"name":"git","description":"Work with git. Use for commits.","license":"MIT",`+
 		`"metadata":{"b":"2","a":"1"}},"files":[%s],"findings":[`+
-		`{"rule":"not-read","severity":"info","kind":"scan","group":"content","file":"one/git/blob.bin","message":"it is binary data of a kind that is not read","fix":"use a format that can be read"}]}`+"\n", len(main), digest(main), (len(main)+3)/4, strings.Join(listed, ","))
+		`{"rule":"not-read","severity":"info","kind":"scan","group":"content","file":"one/git/blob.bin","message":"it is binary data of a kind that is not read","fix":"use a format that can be read"}]}`+"\n", len(main), digest(main), (len(main)+3)/4, strings.Join(rows, ","))
 	got := f.get("/api/v1/skills/one%2Fgit").body
 	if at := regexp.MustCompile(`"changed":("[0-9TZ:-]+")`).FindStringSubmatch(got); at != nil {
 		want = strings.Replace(want, "CHANGED", at[1], 1)
@@ -424,10 +424,10 @@ func TestIndexIsKept(t *testing.T) {
 	deny, err := access.ParsePattern("skill://one/s1")
 	must(t, err)
 	some := catalog.WithFilter(t.Context(), access.NewPolicy(true, []access.Rule{{Deny: []access.Pattern{deny}}}).Filter(access.Subject{}))
-	get := func(ctx context.Context, held string) *httptest.ResponseRecorder {
+	get := func(ctx context.Context, etag string) *httptest.ResponseRecorder {
 		w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", address, nil)
-		if held != "" {
-			r.Header.Set("If-None-Match", held)
+		if etag != "" {
+			r.Header.Set("If-None-Match", etag)
 		}
 		f.site.ServeHTTP(w, r)
 		return w
@@ -447,9 +447,9 @@ func TestIndexIsKept(t *testing.T) {
 	if w := get(some, part); w.Code != 304 || w.Body.Len() > 0 {
 		t.Errorf("some again: %d %s", w.Code, w.Body)
 	}
-	for what, held := range map[string]string{"all": "", "all, held": all} {
+	for what, etag := range map[string]string{"all": "", "all, held": all} {
 		// Building the index allocates for each skill.
-		if n := alloctest.Least(5, func() { get(t.Context(), held) }); n > skills/2 {
+		if n := alloctest.Least(5, func() { get(t.Context(), etag) }); n > skills/2 {
 			t.Errorf("%s: %v allocations for what was made before", what, n)
 		}
 	}

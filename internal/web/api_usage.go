@@ -60,9 +60,9 @@ func (s *Site) apiUsage(r *request) error {
 		return err
 	}
 	u := s.o.Usage.Seen(v)
-	of, entries := map[*catalog.Entry]usage.Skill{}, make([]*catalog.Entry, len(u.Skills))
+	byEntry, entries := map[*catalog.Entry]usage.Skill{}, make([]*catalog.Entry, len(u.Skills))
 	for i, w := range u.Skills {
-		entries[i], of[w.Entry] = w.Entry, w
+		entries[i], byEntry[w.Entry] = w.Entry, w
 	}
 	page, next, err := paged(q, entries, nil)
 	if err != nil {
@@ -76,18 +76,18 @@ func (s *Site) apiUsage(r *request) error {
 		if w.Used() == 0 {
 			continue
 		}
-		of := apiWeekUses{Begins: dateOf(w.At), Loaded: w.Loaded, Read: w.Read}
+		week := apiWeekUses{Begins: dateOf(w.At), Loaded: w.Loaded, Read: w.Read}
 		for _, c := range w.Clients {
-			of.Clients = append(of.Clients, apiClientsOfWeek{c.Name, c.Loaded, c.Read})
+			week.Clients = append(week.Clients, apiClientsOfWeek{c.Name, c.Loaded, c.Read})
 		}
-		out.Weeks = append(out.Weeks, of)
+		out.Weeks = append(out.Weeks, week)
 	}
 	missing, _ := s.o.Usage.Missing(v)
 	for _, m := range missing {
 		out.Missing = append(out.Missing, apiMissing{m.Name, m.Times, dateOf(m.Last)})
 	}
 	for _, e := range page {
-		out.Skills = append(out.Skills, apiSkillUses{e.URI().String(), e.Name, of[e].Counts, of[e].Clients})
+		out.Skills = append(out.Skills, apiSkillUses{e.URI().String(), e.Name, byEntry[e].Counts, byEntry[e].Clients})
 	}
 	return answerJSON(r, out)
 }

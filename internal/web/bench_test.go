@@ -61,7 +61,7 @@ func pagePaths(one string) []string {
 // used records for each of three clients a list, and the use of a fifth of the skills.
 func used(f *fixture, v catalog.View) {
 	for _, client := range []string{"one", "two", "three"} {
-		listed(f.usage, v, client)
+		countList(f.usage, v, client)
 		for i, e := range v.Listed {
 			if i%5 == 0 {
 				readResource(f.usage, v, client, e.URI().String())

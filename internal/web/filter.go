@@ -117,27 +117,27 @@ const (
 // filterResult is the result of a filter. kept has the skills that pass it. n[facet][i] is the
 // number of skills that the list would have with value i of the facet and all other filters.
 type filterResult struct {
-	kept []*catalog.Entry
-	n    [byOther][]int
+	entries []*catalog.Entry
+	n       [byOther][]int
 }
 
 // tally applies a filter. It examines every skill, so it compares numbers instead of strings.
-func (f filter) tally(all []*catalog.Entry, t *doctor.Totals, of *shelf) filterResult {
+func (f filter) tally(all []*catalog.Entry, t *doctor.Totals, sh *shelf) filterResult {
 	var out filterResult
 	var want [byOther]int
 	for facet, value := range [byOther]string{string(f.State), f.Scope, f.Root, f.Collection, f.Tag} {
-		out.n[facet] = make([]int, len(of.values[facet]))
+		out.n[facet] = make([]int, len(sh.values[facet]))
 		if want[facet] = anyValue; value != "" {
-			if want[facet] = slices.Index(of.values[facet], value); want[facet] < 0 {
+			if want[facet] = slices.Index(sh.values[facet], value); want[facet] < 0 {
 				want[facet] = noValue
 			}
 		}
 	}
 	ofFaults := f.Rule != "" || f.Published != "" // a list of faults has unlisted skills too
 	faulty := f.faults(t)
-	unlisted := slices.Index(of.values[byState], string(judgement.Unlisted))
+	unlisted := slices.Index(sh.values[byState], string(judgement.Unlisted))
 	for _, e := range all {
-		traits := of.traits[e]
+		traits := sh.traits[e]
 		values := traits.values
 		values[byState] = stateNumber(checks.StateOf(e, t.Summaries[e]))
 		misses, at := 0, byOther
@@ -166,7 +166,7 @@ func (f filter) tally(all []*catalog.Entry, t *doctor.Totals, of *shelf) filterR
 			}
 		}
 		if misses == 0 {
-			out.kept = append(out.kept, e)
+			out.entries = append(out.entries, e)
 		}
 	}
 	return out
@@ -203,7 +203,7 @@ const (
 )
 
 // facets returns the filters of a list. It omits a filter without a choice.
-func (f filter) facets(t *doctor.Totals, by filterResult, of *shelf) (out []facet) {
+func (f filter) facets(t *doctor.Totals, by filterResult, sh *shelf) (out []facet) {
 	state := facet{Title: "Health"}
 	for i, w := range states {
 		c := f.toggle(string(w), by.n[byState][i], string(f.State), func(g *filter, value string) { g.State = judgement.State(value) })
@@ -215,44 +215,44 @@ func (f filter) facets(t *doctor.Totals, by filterResult, of *shelf) (out []face
 	}
 	out = append(out, state)
 	add := func(title string, at int, on string, set func(*filter, string)) {
-		var shown []int // values by their numbers
+		var values []int // values by their numbers
 		for i, n := range by.n[at] {
-			if n > 0 || of.values[at][i] == on {
-				shown = append(shown, i)
+			if n > 0 || sh.values[at][i] == on {
+				values = append(values, i)
 			}
 		}
 		if at == byCollection || at == byTag {
 			weight := func(i int) int {
-				if of.values[at][i] == on {
+				if sh.values[at][i] == on {
 					return math.MaxInt
 				}
 				return by.n[at][i]
 			}
-			slices.SortStableFunc(shown, func(a, b int) int { return cmp.Compare(weight(b), weight(a)) })
+			slices.SortStableFunc(values, func(a, b int) int { return cmp.Compare(weight(b), weight(a)) })
 		}
-		if len(shown) < 2 && on == "" {
+		if len(values) < 2 && on == "" {
 			return
 		}
 		most := facetRows
-		if len(shown) == most+1 { // one more takes no more room than the word "more"
+		if len(values) == most+1 { // one more takes no more room than the word "more"
 			most++
 		}
 		w, more := facet{Title: title, Open: f.All == strings.ToLower(title)}, facetMore
 		if w.Open {
 			more = facetAll
 		}
-		if w.Rest = len(shown) - most - more; w.Rest > 0 && !w.Open {
+		if w.Rest = len(values) - most - more; w.Rest > 0 && !w.Open {
 			g := f
 			g.All = strings.ToLower(title)
 			w.AllHref = g.href()
 		}
-		if on != "" && !slices.Contains(of.values[at], on) {
+		if on != "" && !slices.Contains(sh.values[at], on) {
 			w.Choices = append(w.Choices, f.toggle(on, 0, on, set))
 		}
-		for i, value := range shown[:min(len(shown), most+more)] {
-			c := f.toggle(of.values[at][value], by.n[at][value], on, set)
+		for i, value := range values[:min(len(values), most+more)] {
+			c := f.toggle(sh.values[at][value], by.n[at][value], on, set)
 			if at == byRoot {
-				c.Label = cmp.Or(of.publishers[c.Label], c.Label)
+				c.Label = cmp.Or(sh.publishers[c.Label], c.Label)
 			}
 			if i < most {
 				w.Choices = append(w.Choices, c)
@@ -264,7 +264,7 @@ func (f filter) facets(t *doctor.Totals, by filterResult, of *shelf) (out []face
 	}
 	add("Scope", byScope, f.Scope, func(g *filter, value string) { g.Scope = value })
 	place := "Root"
-	if of.publishers != nil {
+	if sh.publishers != nil {
 		place = "Publisher"
 	}
 	add(place, byRoot, f.Root, func(g *filter, value string) { g.Root = value })
@@ -309,7 +309,7 @@ func (s *Site) accepted(v catalog.View, f filter, all []*catalog.Entry) []*catal
 	default:
 		return nil
 	}
-	of := func(client string, list func(tool.Fit) []*catalog.Entry) {
+	add := func(client string, list func(tool.Fit) []*catalog.Entry) {
 		if client == "" {
 			return
 		}
@@ -323,7 +323,7 @@ func (s *Site) accepted(v catalog.View, f filter, all []*catalog.Entry) []*catal
 		}
 		all = slices.DeleteFunc(slices.Clone(all), func(e *catalog.Entry) bool { return !in[e] })
 	}
-	of(f.Cut, func(fit tool.Fit) []*catalog.Entry { return fit.Shortened })
-	of(f.Left, func(fit tool.Fit) []*catalog.Entry { return fit.Left })
+	add(f.Cut, func(fit tool.Fit) []*catalog.Entry { return fit.Shortened })
+	add(f.Left, func(fit tool.Fit) []*catalog.Entry { return fit.Left })
 	return all
 }

@@ -38,7 +38,7 @@ func BenchmarkFirstPages(b *testing.B) {
 		n++
 		lay(b, changing, map[string]string{"SKILL.md": fmt.Sprintf("---\nname: changing\ndescription: The tide comes to the harbour %d times.\n---\n", n)})
 		must(b, f.catalog.Refresh(b.Context()))
-		listed(f.usage, f.view(), "one")
+		countList(f.usage, f.view(), "one")
 	}
 	b.Cleanup(func() { _ = os.RemoveAll(changing) })
 	paths := slices.Concat(pagePaths(one), []string{"/api/v1/skills?limit=200", "/api/v1/problems", "/api/v1/usage", "/.well-known/agent-skills/index.json", "/metrics"})

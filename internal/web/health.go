@@ -172,7 +172,7 @@ func (s *Site) health(r *request) error {
 // examines every skill, so it runs once for all clients with the same view. Fitting the
 // list to each client is half of the work and runs concurrently.
 func (s *Site) report(v catalog.View) *healthPage {
-	skipped, held := doctor.SplitSkipped(v)
+	skipped, heldBack := doctor.SplitSkipped(v)
 	p := &healthPage{}
 	if !v.Narrowed() {
 		p.Snapshot = v.Version // the version would reveal changes of hidden skills
@@ -189,7 +189,7 @@ func (s *Site) report(v catalog.View) *healthPage {
 	for _, e := range skipped[:min(len(skipped), healthRows)] {
 		p.Skipped = append(p.Skipped, skippedRowOf(e))
 	}
-	for _, e := range held[:min(len(held), healthRows)] {
+	for _, e := range heldBack[:min(len(heldBack), healthRows)] {
 		p.Held = append(p.Held, skippedRowOf(e))
 	}
 	for _, e := range v.Entries {
@@ -266,9 +266,9 @@ func (p *healthPage) heavy(v catalog.View) {
 }
 
 // heaviest returns the n skills with the largest share of a list. The sort is stable.
-func heaviest(listed []*catalog.Entry, n int) (most []*catalog.Entry) {
+func heaviest(entries []*catalog.Entry, n int) (most []*catalog.Entry) {
 	sizes := make([]int, 0, n+1)
-	for _, e := range listed {
+	for _, e := range entries {
 		if len(most) == n && len(e.Name)+len(e.Description) <= sizes[n-1] {
 			continue // a text never has more characters than bytes
 		}

@@ -119,8 +119,8 @@ func readResource(t *usage.Tally, v catalog.View, client, uri string) {
 	t.Record(&event.Event{Surface: event.MCP, Method: "resources/read", Client: client, Asked: uri, Result: event.OK, View: v})
 }
 
-// listed records that a client got a list.
-func listed(t *usage.Tally, v catalog.View, client string) {
+// countList records that a client got a list.
+func countList(t *usage.Tally, v catalog.View, client string) {
 	t.Record(&event.Event{Surface: event.MCP, Method: "tools/list", Client: client, Result: event.OK, View: v})
 }
 

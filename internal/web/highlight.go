@@ -29,9 +29,9 @@ func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) || 
 // highlight marks the words of a query in a text and cuts the text. If the words are only in the
 // part that would be cut, the text begins shortly before the first of them.
 func highlight(text string, words []string) []part {
-	shown := display.Cut(text, maxRow)
-	parts := splitMatches(shown, words)
-	if len(parts) > 1 || len(parts) == 1 && parts[0].Mark || shown == text {
+	cut := display.Cut(text, maxRow)
+	parts := splitMatches(cut, words)
+	if len(parts) > 1 || len(parts) == 1 && parts[0].Mark || cut == text {
 		return parts
 	}
 	rest := splitMatches(text, words)

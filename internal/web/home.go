@@ -173,11 +173,11 @@ func (s *Site) home(r *request) error {
 		}
 	}
 	totals, now := s.checks.Soon(r.Context(), v)
-	of := s.shelfOf(v)
+	sh := s.shelfOf(v)
 	p.Found = totals.Count.Statuses
 	var by filterResult
 	if f.Query == "" && f.On() == 0 {
-		if by, err = of.unfiltered(r.Context(), v, totals); err != nil {
+		if by, err = sh.unfiltered(r.Context(), v, totals); err != nil {
 			return err
 		}
 	} else {
@@ -186,10 +186,10 @@ func (s *Site) home(r *request) error {
 			return err
 		}
 		p.Unranked = !ranked
-		by = f.tally(s.accepted(v, f, all), totals, of)
+		by = f.tally(s.accepted(v, f, all), totals, sh)
 	}
-	p.Facets = f.facets(totals, by, of)
-	entries := s.ordered(v, by.kept, f.Sort)
+	p.Facets = f.facets(totals, by, sh)
+	entries := s.ordered(v, by.entries, f.Sort)
 	p.Total = len(entries)
 	last := max(1, (p.Total+pageRows-1)/pageRows)
 	f.Page = min(f.Page, last)

@@ -26,9 +26,9 @@ type source struct {
 
 // sourceOf splits the beginning of a file's text into lines. It reserves memory for them.
 func sourceOf(r *request, text, raw string) (s source, err error) {
-	shown := display.CutBytes(text, maxShown)
-	s.Lines, s.RawHref = linesOf(shown), raw
-	s.Cut = len(shown) < len(text) || len(s.Lines) > maxLines
+	cut := display.CutBytes(text, maxShown)
+	s.Lines, s.RawHref = linesOf(cut), raw
+	s.Cut = len(cut) < len(text) || len(s.Lines) > maxLines
 	s.Lines = s.Lines[:min(len(s.Lines), maxLines)]
 	return s, limit.Reserve(r.Context(), lineRoom*int64(len(s.Lines)))
 }

@@ -74,16 +74,16 @@ func contentsOf(all []markdown.Heading) []markdown.Heading {
 	for _, h := range all {
 		high = min(high, h.Level)
 	}
-	var listed []markdown.Heading
+	var headings []markdown.Heading
 	for _, h := range all {
 		if h.Level -= high; h.Level < 2 {
-			listed = append(listed, h)
+			headings = append(headings, h)
 		}
 	}
-	if len(listed) < minContents {
+	if len(headings) < minContents {
 		return nil
 	}
-	return listed
+	return headings
 }
 
 // maxMentions is the maximum number of other skills that a page lists as mentioned.

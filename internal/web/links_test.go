@@ -88,14 +88,14 @@ func TestHidden(t *testing.T) {
 // TestUnfiltered checks that the list without a filter follows the check of the skills.
 func TestUnfiltered(t *testing.T) {
 	v := here(t, "SKILL.md").view
-	of, e := newShelf(v), v.Named("a")
+	sh, e := newShelf(v), v.Named("a")
 	for _, c := range []struct {
 		summary judgement.Summary
 		fine    int
 	}{{judgement.Summary{Status: e.Status, Severities: judgement.Severities{Warnings: 1}}, 0}, {judgement.Summary{Status: e.Status}, 0}, {judgement.Summary{Status: e.Status, Judged: true}, 1}} {
-		by, err := of.unfiltered(t.Context(), v, &doctor.Totals{Summaries: map[*catalog.Entry]*judgement.Summary{e: &c.summary}})
-		if fine := by.n[byState][stateNumber(judgement.Fine)]; err != nil || fine != c.fine || len(by.kept) != 2 {
-			t.Errorf("%d of %d are fine, %v", fine, len(by.kept), err)
+		by, err := sh.unfiltered(t.Context(), v, &doctor.Totals{Summaries: map[*catalog.Entry]*judgement.Summary{e: &c.summary}})
+		if fine := by.n[byState][stateNumber(judgement.Fine)]; err != nil || fine != c.fine || len(by.entries) != 2 {
+			t.Errorf("%d of %d are fine, %v", fine, len(by.entries), err)
 		}
 	}
 }

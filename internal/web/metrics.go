@@ -46,11 +46,11 @@ func (s *Site) skillMetrics(ctx context.Context, x *metrics.Text, v catalog.View
 	totals, _ := s.checks.Soon(ctx, v)
 	found := totals.Count.Statuses
 	x.Family("knack_skills", "gauge", "Skills by status.")
-	for _, of := range []struct {
+	for _, count := range []struct {
 		status catalog.Status
 		n      int
 	}{{catalog.Available, found.Available}, {catalog.Shadowed, found.Shadowed}, {catalog.Copy, found.Copies}, {catalog.Unlisted, found.Unlisted}, {catalog.Skipped, found.Skipped}} {
-		x.Sample("knack_skills", float64(of.n), "status", string(of.status))
+		x.Sample("knack_skills", float64(count.n), "status", string(count.status))
 	}
 	if s.o.Scans != nil || found.Held > 0 {
 		x.Sample("knack_skills", float64(found.Held), "status", string(judgement.Held))

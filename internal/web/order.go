@@ -72,7 +72,7 @@ func (s *Site) shelfOf(v catalog.View) *shelf {
 
 func newShelf(v catalog.View) *shelf {
 	entries := v.Entries
-	of := &shelf{traits: make(map[*catalog.Entry]traits, len(entries))}
+	sh := &shelf{traits: make(map[*catalog.Entry]traits, len(entries))}
 	var known [byOther]map[string]int
 	for i := range known {
 		known[i] = map[string]int{}
@@ -85,7 +85,7 @@ func newShelf(v catalog.View) *shelf {
 		if !ok {
 			n = len(known[facet])
 			known[facet][value] = n
-			of.values[facet] = append(of.values[facet], value)
+			sh.values[facet] = append(sh.values[facet], value)
 		}
 		return n
 	}
@@ -98,23 +98,23 @@ func newShelf(v catalog.View) *shelf {
 	for _, root := range v.Roots {
 		number(byRoot, root.Label)
 	}
-	of.publishers = publishersOf(v.Roots)
+	sh.publishers = publishersOf(v.Roots)
 	for _, e := range entries {
 		t := traits{values: [byOther]int{byState: -1, byScope: number(byScope, string(e.Root.Scope)), byRoot: number(byRoot, e.Root.Label), byCollection: number(byCollection, collectionOf(e)), byTag: -1}}
 		for _, tag := range tagsOf(e) {
 			t.tags = append(t.tags, number(byTag, tag))
 		}
-		of.traits[e] = t
+		sh.traits[e] = t
 	}
-	of.sorted = map[string]func() []*catalog.Entry{}
+	sh.sorted = map[string]func() []*catalog.Entry{}
 	for order, key := range sortKeys {
-		of.sorted[order] = sync.OnceValue(func() []*catalog.Entry {
+		sh.sorted[order] = sync.OnceValue(func() []*catalog.Entry {
 			all := slices.Clone(entries)
 			slices.SortStableFunc(all, func(a, b *catalog.Entry) int { return key(a).compare(key(b)) })
 			return all
 		})
 	}
-	return of
+	return sh
 }
 
 // sortKey is the key by which a list is sorted in ascending order: first the number, then the text.
@@ -164,17 +164,17 @@ func publishersOf(roots []catalog.RootStatus) map[string]string {
 
 // unfiltered returns the list without a query or a filter. It is the first page that a reader sees,
 // so it is cached until the totals of the check change.
-func (of *shelf) unfiltered(ctx context.Context, v catalog.View, t *doctor.Totals) (filterResult, error) {
-	of.mu.Lock()
-	defer of.mu.Unlock()
-	if of.since != t {
+func (sh *shelf) unfiltered(ctx context.Context, v catalog.View, t *doctor.Totals) (filterResult, error) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.since != t {
 		all, err := search(ctx, v, "")
 		if err != nil {
 			return filterResult{}, err
 		}
-		of.whole, of.since = filter{}.tally(all, t, of), t
+		sh.whole, sh.since = filter{}.tally(all, t, sh), t
 	}
-	return of.whole, nil
+	return sh.whole, nil
 }
 
 // tagsOf returns the author's keywords of a skill in lower case.

@@ -22,7 +22,7 @@ func TestRefusalsValidate(t *testing.T) {
 	must(t, err)
 	hold, begun := make(chan struct{}), make(chan struct{})
 	site := web.New(web.Options{Catalog: f.catalog, Verifier: tokens})
-	h, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: f.catalog, Access: access.NewGate(access.State{Verifier: tokens})}), mcpserver.HTTPOptions{Pages: held{site, begun, hold}, MaxCalls: 1})
+	h, err := mcpserver.NewHTTP(mcpserver.New(mcpserver.Options{Catalog: f.catalog, Access: access.NewGate(access.State{Verifier: tokens})}), mcpserver.HTTPOptions{Pages: blockingSite{site, begun, hold}, MaxCalls: 1})
 	must(t, err)
 	ask := func(method, path string, headers ...string) answered {
 		r := httptest.NewRequest(method, "http://localhost"+path, nil)
@@ -80,13 +80,13 @@ func TestRefusalsValidate(t *testing.T) {
 	}
 }
 
-// held is a site with one address whose requests block.
-type held struct {
+// blockingSite is a site with one address whose requests block.
+type blockingSite struct {
 	*web.Site
 	begun, hold chan struct{}
 }
 
-func (s held) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s blockingSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/held" {
 		close(s.begun)
 		<-s.hold

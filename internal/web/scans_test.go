@@ -240,9 +240,9 @@ func TestScanAPI(t *testing.T) {
 	if strings.Contains(meh, canary) {
 		t.Error("the API has a secret")
 	}
-	held := answerOf(t.Context(), site, "/api/v1/skills?state=held").body
-	if !strings.Contains(held, `"status":"skipped","state":"held"`) || !strings.Contains(held, `"total":2`) {
-		t.Error(held)
+	body := answerOf(t.Context(), site, "/api/v1/skills?state=held").body
+	if !strings.Contains(body, `"status":"skipped","state":"held"`) || !strings.Contains(body, `"total":2`) {
+		t.Error(body)
 	}
 	if problems := answerOf(t.Context(), site, "/api/v1/problems").body; strings.Contains(problems, `"rule":"held-back"`) || !strings.Contains(problems, `"heldBack":{"reason":"scripts/a.sh:2:40`) || !strings.Contains(problems, "scripts/a.sh:2:40") || !strings.Contains(problems, `"skipped":1,"held":2,`) || !strings.Contains(problems, `"errors":3,`) {
 		t.Error(problems)

@@ -91,8 +91,8 @@ func (s *Site) skillOrFile(r *request) error {
 		return err
 	}
 	e, file, err := s.addressed(&v, r, "/skills/")
-	if held := heldAt(v, r, "/skills/"); err != nil && held != nil {
-		return redirect(r, pageOf(held))
+	if entry := heldAt(v, r, "/skills/"); err != nil && entry != nil {
+		return redirect(r, pageOf(entry))
 	}
 	if err != nil {
 		return err

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	shown  = "sha256:9f2b1e4c0000000000000000000000000000000000000000000000000000beef"
-	higher = "sha256:77ab01020000000000000000000000000000000000000000000000000000beef"
-	signer = "key:ab12cd34ef560000000000000000000000000000000000000000000000000000"
+	release = "sha256:9f2b1e4c0000000000000000000000000000000000000000000000000000beef"
+	higher  = "sha256:77ab01020000000000000000000000000000000000000000000000000000beef"
+	signer  = "key:ab12cd34ef560000000000000000000000000000000000000000000000000000"
 )
 
 // TestSources checks how each state of a source is shown: its row on the health page, the facts of
@@ -31,7 +31,7 @@ func TestSources(t *testing.T) {
 	now := time.Now()
 	since := now.Add(-time.Hour).UTC().Truncate(time.Second)
 	served := follow.Status{
-		Name: "one", From: "oci://registry.example.com/acme/skills:prod", Release: shown, Version: "1.4.0", Signer: signer, Signature: "signed", Since: since,
+		Name: "one", From: "oci://registry.example.com/acme/skills:prod", Release: release, Version: "1.4.0", Signer: signer, Signature: "signed", Since: since,
 		Answered: now.Add(-3 * time.Second), Polls: map[follow.Outcome]uint64{follow.Unchanged: 40, follow.Pulled: 2}, Pulls: 2, PullTime: 3 * time.Second, Bytes: 9_000_000, Swaps: 2,
 	}
 	hostile := follow.Status{Name: "two", From: "<b>git\u202e"}
@@ -70,7 +70,7 @@ func TestSources(t *testing.T) {
 		metric string
 	}{
 		"current":        {func(*follow.Status) {}, []string{from, "1.4.0 9f2b1e4c0000", "signed by key:ab12cd34ef56", at, "some time ago", "current"}, `knack_source_polls_total{source="one",outcome="unchanged"} 40`},
-		"not signed":     {func(s *follow.Status) { s.Signature, s.Signer = "unsigned", "" }, []string{from, "1.4.0 9f2b1e4c0000", "not signed", at, "some time ago", "current"}, `digest="` + shown + `",signature="unsigned"} 1`},
+		"not signed":     {func(s *follow.Status) { s.Signature, s.Signer = "unsigned", "" }, []string{from, "1.4.0 9f2b1e4c0000", "not signed", at, "some time ago", "current"}, `digest="` + release + `",signature="unsigned"} 1`},
 		"unknown signer": {func(s *follow.Status) { s.Signature = "unknown signer" }, []string{from, "1.4.0 9f2b1e4c0000", "unknown signer", at, "some time ago", "current"}, `signature="unknown signer"} 1`},
 		"silent":         {func(s *follow.Status) { s.Failure, s.FailingSince = "it refuses connections", since }, []string{from, "1.4.0 9f2b1e4c0000", "signed by key:ab12cd34ef56", at, "some time ago", "not answering since " + at + ": it refuses connections"}, `knack_source_age_seconds{source="one"} `},
 		"silent after a refusal": {func(s *follow.Status) {
@@ -123,7 +123,7 @@ func TestSources(t *testing.T) {
 
 	states = []follow.Status{served, hostile}
 	page := get(t.Context(), "/skills/one/git/").body
-	for _, want := range []string{"<dt>Source</dt><dd>oci://registry.example.com/acme/skills:prod 1.4.0<br><code class=\"digest\">" + shown, "<dt>Signature</dt><dd>signed by key:ab12cd34ef56</dd>"} {
+	for _, want := range []string{"<dt>Source</dt><dd>oci://registry.example.com/acme/skills:prod 1.4.0<br><code class=\"digest\">" + release, "<dt>Signature</dt><dd>signed by key:ab12cd34ef56</dd>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page of a skill lacks %s", want)
 		}
@@ -143,7 +143,7 @@ func TestSources(t *testing.T) {
 		t.Error("a source without a release is on the page of a skill")
 	}
 	whole := get(t.Context(), "/api/v1/skills/one/git")
-	if want := `"source":{"from":"oci://registry.example.com/acme/skills:prod","release":"` + shown + `","version":"1.4.0","signature":"signed","signer":"` + signer + `","since":"` + since.Format(time.RFC3339) + `"}`; !strings.Contains(whole.body, want) {
+	if want := `"source":{"from":"oci://registry.example.com/acme/skills:prod","release":"` + release + `","version":"1.4.0","signature":"signed","signer":"` + signer + `","since":"` + since.Format(time.RFC3339) + `"}`; !strings.Contains(whole.body, want) {
 		t.Errorf("the API lacks %s in %s", want, whole.body)
 	}
 	if err := document(t, f).validates("/api/v1/skills/one/git", whole); err != nil {

@@ -23,7 +23,7 @@ import (
 // headings, is then not built.
 type slow struct {
 	files fstest.MapFS
-	held  *atomic.Pointer[chan struct{}]
+	gate  *atomic.Pointer[chan struct{}]
 }
 
 func (s slow) Root() skill.Root { return skill.Root{Label: "slow", Scope: skill.ScopeProject} }
@@ -46,8 +46,8 @@ func (s slow) Scan(context.Context) (skill.Scan, error) {
 }
 
 func (s slow) Open(name string) (fs.File, error) {
-	if held := s.held.Load(); held != nil {
-		<-*held
+	if gate := s.gate.Load(); gate != nil {
+		<-*gate
 	}
 	return s.files.Open(name)
 }
@@ -65,15 +65,15 @@ func TestSearchBeforeTheIndex(t *testing.T) {
 	}, new(atomic.Pointer[chan struct{}])}
 	c := catalog.New([]catalog.Source{source}, catalog.Options{})
 	must(t, c.Refresh(t.Context()))
-	held := make(chan struct{})
-	source.held.Store(&held)
+	gate := make(chan struct{})
+	source.gate.Store(&gate)
 	site := web.New(web.Options{Catalog: c})
 	f := &fixture{t: t, catalog: c, site: site}
 	server := httptest.NewServer(site)
 	t.Cleanup(server.Close)
 	f.url = server.URL
 
-	shown := func(path string) (names string, unranked bool) {
+	search := func(path string) (names string, unranked bool) {
 		t.Helper()
 		doc := f.page(path)
 		for _, list := range all(doc, class("skills")) {
@@ -86,10 +86,10 @@ func TestSearchBeforeTheIndex(t *testing.T) {
 		}
 		return names, unranked
 	}
-	if names, unranked := shown("/?q=tide"); names != "tide tide-broken a " || !unranked {
+	if names, unranked := search("/?q=tide"); names != "tide tide-broken a " || !unranked {
 		t.Errorf("without an index: %s, said to be unranked: %v", names, unranked)
 	}
-	if names, unranked := shown("/"); strings.Count(names, " ") != 4 || unranked {
+	if names, unranked := search("/"); strings.Count(names, " ") != 4 || unranked {
 		t.Errorf("without a search: %s, said to be unranked: %v", names, unranked)
 	}
 	answered := make(chan int, 1)
@@ -100,15 +100,15 @@ func TestSearchBeforeTheIndex(t *testing.T) {
 	}()
 	select {
 	case n := <-answered:
-		close(held)
+		close(gate)
 		t.Fatalf("the API does not wait, and has %d skills", n)
 	case <-time.After(200 * time.Millisecond): // twenty times as long as a page waits
 	}
-	close(held)
+	close(gate)
 	if n := <-answered; n != 2 {
 		t.Errorf("the API has %d skills", n)
 	}
-	if names, unranked := shown("/?q=tide"); names != "tide a tide-broken " || unranked {
+	if names, unranked := search("/?q=tide"); names != "tide a tide-broken " || unranked {
 		t.Errorf("with an index: %s, said to be unranked: %v", names, unranked)
 	}
 }

@@ -67,7 +67,7 @@ func seekUnseen(t *testing.T, r rune) {
 	})
 	tokens := access.NewTokens(nil)
 	site := web.New(web.Options{Catalog: f.catalog, Verifier: tokens, Usage: f.usage, Version: x("1@2")})
-	listed(f.usage, f.view(), x("cli@ent"))
+	countList(f.usage, f.view(), x("cli@ent"))
 	called(f.usage, f.view(), x("cli@ent"), "skill", []byte(`{"name":"same"}`))
 	shows := 0
 	look := func(path string, bytes bool) (links []string) {

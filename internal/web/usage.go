@@ -16,8 +16,8 @@ const (
 	usersRows = 5   // clients of a skill or a week
 )
 
-// kept describes the lifetime of the counts, for people.
-var kept = map[usage.Keeping]string{
+// lifetimeText describes the lifetime of the counts, for people.
+var lifetimeText = map[usage.Keeping]string{
 	usage.InMemory: "They are lost when the server ends, since its settings name no usage.file.",
 	usage.InFile:   "They are kept in a file, also when the server ends.",
 	usage.Failing:  "The file that should keep them cannot be used now, and the log says why. Until it can, they are lost when the server ends.",
@@ -79,14 +79,14 @@ func (s *Site) usage(r *request) error {
 	if err != nil {
 		return err
 	}
-	p := usagePage{frame: s.frame(r, "Usage", "usage"), Report: s.o.Usage.Seen(v), Kept: kept[s.o.Usage.Keeping()], Unused: filter{Used: never}.href()}
+	p := usagePage{frame: s.frame(r, "Usage", "usage"), Report: s.o.Usage.Seen(v), Kept: lifetimeText[s.o.Usage.Keeping()], Unused: filter{Used: never}.href()}
 	p.NUnused = len(s.o.Usage.NeverUsed(v.Entries))
 	slices.SortStableFunc(p.Skills, func(a, b usage.Skill) int {
 		return cmp.Or(a.Compare(b.Counts), cmp.Compare(a.Entry.Key, b.Entry.Key))
 	})
 	p.More = max(len(p.Skills)-usageRows, 0)
-	for _, of := range p.Skills[:len(p.Skills)-p.More] {
-		p.Rows = append(p.Rows, useRow{pageOf(of.Entry), nameOf(of.Entry), usersOf(of.Clients), of.Counts})
+	for _, uses := range p.Skills[:len(p.Skills)-p.More] {
+		p.Rows = append(p.Rows, useRow{pageOf(uses.Entry), nameOf(uses.Entry), usersOf(uses.Clients), uses.Counts})
 	}
 	p.Missed, p.Whole = s.o.Usage.Missing(v)
 	p.MoreOf = max(len(p.Missed)-usageRows, 0)

@@ -21,8 +21,8 @@ import (
 func TestUsage(t *testing.T) {
 	f := open(t, files)
 	v := f.view()
-	listed(f.usage, v, "editor")
-	listed(f.usage, v, "editor")
+	countList(f.usage, v, "editor")
+	countList(f.usage, v, "editor")
 	called(f.usage, v, "editor", "skill", []byte(`{"name":"Git"}`))
 	called(f.usage, v, "editor", "skill", []byte(`{"name":"two:git"}`))
 	called(f.usage, v, "", "read_file_in_skill", []byte(`{"skill_name":"git","file_path":"run.sh"}`))
@@ -74,14 +74,14 @@ func TestUsageViews(t *testing.T) {
 	}
 	missed(f.usage, v, "once", nil)
 	never := []string{"/skills/one/odd/", "/skills/one/same/", "/skills/one/secret/", "/skills/two/a%20b%2520c/"}
-	var listed []string
+	var links []string
 	for _, h := range all(f.page("/?used=never"), tag("h2")) {
 		for _, a := range all(h, tag("a")) {
-			listed = append(listed, attr(a, "href"))
+			links = append(links, attr(a, "href"))
 		}
 	}
-	slices.Sort(listed)
-	if diff := cmp.Diff(never, listed); diff != "" {
+	slices.Sort(links)
+	if diff := cmp.Diff(never, links); diff != "" {
 		t.Errorf("the list of skills never used: -want +got\n%s", diff)
 	}
 	for path, want := range map[string][]string{

@@ -285,11 +285,11 @@ func listedServers(list string) (out []string) {
 // testNames checks that the first request contains the skills of one repository.
 func testNames(t *testing.T, a agent, version string) {
 	from := corpus.Dir(t, "skills", repository)
-	of, err := list(from)
+	skills, err := list(from)
 	if err != nil {
 		t.Fatal(err)
 	}
-	load := of[slices.IndexFunc(of, func(s listed) bool { return s.Name == "terraform-test" })]
+	load := skills[slices.IndexFunc(skills, func(s listedSkill) bool { return s.Name == "terraform-test" })]
 	text, err := os.ReadFile(load.File)
 	if err != nil {
 		t.Fatal(err)
@@ -305,14 +305,14 @@ func testNames(t *testing.T, a agent, version string) {
 	w := r.play(t, p)
 	v := look(r.model.Requests()[0], w)
 
-	n, d := len(names(v.all, of)), len(descriptions(v.all, of))
+	n, d := len(names(v.all, skills)), len(descriptions(v.all, skills))
 	if n < a.want.names || d < a.want.descriptions {
-		t.Errorf("the model sees %d names and %d descriptions of %d skills, want %d and %d", n, d, len(of), a.want.names, a.want.descriptions)
+		t.Errorf("the model sees %d names and %d descriptions of %d skills, want %d and %d", n, d, len(skills), a.want.names, a.want.descriptions)
 	}
 	if x := p.steps[0].arrived(); !x.complete {
 		t.Errorf("%s did not come whole: %s", load.Name, strings.Join(p.steps[0].answers, "\n"))
 	}
-	if found := plain(strings.Join(p.steps[1].answers, "\n")); len(names(found, of)) == 0 || len(descriptions(found, of)) == 0 {
+	if found := plain(strings.Join(p.steps[1].answers, "\n")); len(names(found, skills)) == 0 || len(descriptions(found, skills)) == 0 {
 		t.Errorf("find_skills gives the model no names and descriptions: %s", found)
 	}
 	if p.steps[0].name != a.tool {
@@ -330,14 +330,14 @@ func testNames(t *testing.T, a agent, version string) {
 		t.Errorf("the instructions name neither %s nor this server's tool: %s", a.tool, w.instructions)
 	}
 	if a.want.line {
-		if err := checkLine(w.instructions, append(slices.Clone(of), builtin...)); err != nil {
+		if err := checkLine(w.instructions, append(slices.Clone(skills), builtin...)); err != nil {
 			t.Error(err)
 		}
 		if head, _, _ := strings.Cut(w.instructions, "\n"); !strings.Contains(v.all, plain(head)) {
 			t.Errorf("the model is not shown the whole line: %s", head)
 		}
 	}
-	seen.cell(t, "names", a.name, version, w.client, fmt.Sprintf("%d of %d", n, len(of)), fmt.Sprintf("%d of %d", d, len(of)), "`"+a.tool+"`", called, a.command(r))
+	seen.cell(t, "names", a.name, version, w.client, fmt.Sprintf("%d of %d", n, len(skills)), fmt.Sprintf("%d of %d", d, len(skills)), "`"+a.tool+"`", called, a.command(r))
 }
 
 var topicsOf = regexp.MustCompile("^[0-9]+ skills: (.*)[.…] Others, with `find_skills`: (.*)[.…] First load ")
@@ -346,7 +346,7 @@ var topicsOf = regexp.MustCompile("^[0-9]+ skills: (.*)[.…] Others, with `find
 // the room beside its fixed words is for names. It must have at least as many names as fit if the
 // shortest come first. The other skills must have topics, which are words of their names, the most
 // frequent first.
-func checkLine(text string, of []listed) error {
+func checkLine(text string, skills []listedSkill) error {
 	line, _, _ := strings.Cut(text, "\n")
 	m := topicsOf.FindStringSubmatch(line)
 	if m == nil {
@@ -354,8 +354,8 @@ func checkLine(text string, of []listed) error {
 	}
 	told := strings.Split(strings.TrimSuffix(m[1], ", "), ", ")
 	room := (240 - (len([]rune(line)) - len(m[1]) - len(m[2]))) / 2
-	shortest := slices.Clone(of)
-	slices.SortFunc(shortest, func(a, b listed) int { return len(a.Name) - len(b.Name) })
+	shortest := slices.Clone(skills)
+	slices.SortFunc(shortest, func(a, b listedSkill) int { return len(a.Name) - len(b.Name) })
 	fit := 0
 	for fit < len(shortest) && room >= len(shortest[fit].Name) {
 		room -= len(shortest[fit].Name) + len(", ")
@@ -364,10 +364,10 @@ func checkLine(text string, of []listed) error {
 	if len(told) < fit {
 		return fmt.Errorf("the first line has %d names, and %d fit: %s", len(told), fit, line)
 	}
-	before := len(of)
+	before := len(skills)
 	for topic := range strings.SplitSeq(strings.TrimSuffix(m[2], ", "), ", ") {
 		n := 0
-		for _, s := range of {
+		for _, s := range skills {
 			if !slices.Contains(told, s.Name) && slices.Contains(strings.Split(s.Name, "-"), topic) {
 				n++
 			}
@@ -423,7 +423,7 @@ func testFiles(t *testing.T, a agent, _ string) {
 func testOwn(t *testing.T, a agent, _ string) {
 	p := &play{}
 	r := begin(t, a, "own", "", p)
-	kept, err := writeEverywhere(r.home, r.project)
+	written, err := writeEverywhere(r.home, r.project)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -440,7 +440,7 @@ func testOwn(t *testing.T, a agent, _ string) {
 	}
 	reads := map[string][]string{}
 	var twice, hidden, layouts []string
-	for _, k := range kept {
+	for _, k := range written {
 		by, client := strings.Contains(ours.String(), k.name), strings.Contains(v.foreign, k.description)
 		if a.namesAlone {
 			client = strings.Contains(v.foreign, k.name)

@@ -35,14 +35,14 @@ func testSizes(t *testing.T, a agent, _ string) {
 			cells = append(cells, "")
 			continue
 		}
-		of := sample(t, n)
+		skills := sample(t, n)
 		p := &play{}
 		r := begin(t, a, fmt.Sprintf("sizes-%d", n), "", p)
-		if err := writeSample(filepath.Join(r.home, ".agent", "skills"), of); err != nil {
+		if err := writeSample(filepath.Join(r.home, ".agent", "skills"), skills); err != nil {
 			t.Fatal(err)
 		}
 		w := r.play(t, p)
-		s := measure(look(r.model.Requests()[0], w).ours, of)
+		s := measure(look(r.model.Requests()[0], w).ours, skills)
 		s.bytes = r.size() - alone.size(t, a)
 		s.check(t, a, n)
 		cells = append(cells, s.String())
@@ -58,13 +58,13 @@ func testNative(t *testing.T, a agent, _ string) {
 			cells = append(cells, "")
 			continue
 		}
-		of := sample(t, n)
+		skills := sample(t, n)
 		r := begin(t, a, fmt.Sprintf("native-%d", n), "", &play{})
-		if err := writeSample(filepath.Join(r.home, filepath.FromSlash(a.own)), of); err != nil {
+		if err := writeSample(filepath.Join(r.home, filepath.FromSlash(a.own)), skills); err != nil {
 			t.Fatal(err)
 		}
 		r.alone(t)
-		s := measure(plain(r.model.Requests()[0].Text()), of)
+		s := measure(plain(r.model.Requests()[0].Text()), skills)
 		s.bytes = r.size() - alone.size(t, a)
 		cells = append(cells, s.String())
 	}
@@ -115,7 +115,7 @@ func (b *baselines) size(t *testing.T, a agent) int {
 // sample returns n skills: first those of [repository], then others of the corpus, ordered by a
 // hash of their names. If the corpus has fewer than n, the same skills follow again under other
 // names.
-func sample(t *testing.T, n int) []listed {
+func sample(t *testing.T, n int) []listedSkill {
 	t.Helper()
 	first, err := list(corpus.Dir(t, "skills", repository))
 	if err != nil {
@@ -129,13 +129,13 @@ func sample(t *testing.T, n int) []listed {
 	for _, s := range first {
 		known[s.Name] = true
 	}
-	all = slices.DeleteFunc(all, func(s listed) bool {
+	all = slices.DeleteFunc(all, func(s listedSkill) bool {
 		again := known[s.Name]
 		known[s.Name] = true
 		return again
 	})
-	hash := func(s listed) string { h := sha256.Sum256([]byte(s.Name)); return string(h[:]) }
-	slices.SortFunc(all, func(a, b listed) int { return cmp.Compare(hash(a), hash(b)) })
+	hash := func(s listedSkill) string { h := sha256.Sum256([]byte(s.Name)); return string(h[:]) }
+	slices.SortFunc(all, func(a, b listedSkill) int { return cmp.Compare(hash(a), hash(b)) })
 	all = slices.Concat(first, all)
 	for i := 0; len(all) < n; i++ {
 		s := all[i]
@@ -146,8 +146,8 @@ func sample(t *testing.T, n int) []listed {
 }
 
 // writeSample writes skills with the names and descriptions of these skills below a folder.
-func writeSample(dir string, of []listed) error {
-	for _, s := range of {
+func writeSample(dir string, skills []listedSkill) error {
+	for _, s := range skills {
 		description, err := json.Marshal(s.Description)
 		if err != nil {
 			return err
@@ -196,9 +196,9 @@ func (s shownList) check(t *testing.T, a agent, n int) {
 const minShown = 25
 
 // measure counts the names in a text, and the characters of the description after each name.
-func measure(text string, of []listed) (s shownList) {
+func measure(text string, skills []listedSkill) (s shownList) {
 	lower := strings.ToLower(text)
-	for _, skill := range of {
+	for _, skill := range skills {
 		named, most := false, 0
 		name := strings.ToLower(skill.Name)
 		for at := 0; ; {

@@ -19,18 +19,18 @@ import (
 // in a request can only be the skill's.
 const repository = "hashicorp+agent-skills"
 
-// listed is a skill that the model should see.
-type listed struct {
+// listedSkill is a skill that the model should see.
+type listedSkill struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	File        string `json:"file"`
 }
 
 // builtin lists the skills that every server has.
-var builtin = []listed{{Name: "engage"}, {Name: "write-a-skill"}}
+var builtin = []listedSkill{{Name: "engage"}, {Name: "write-a-skill"}}
 
 // list returns the skills that knack finds in a folder.
-func list(dir string) ([]listed, error) {
+func list(dir string) ([]listedSkill, error) {
 	binary, err := knack()
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func list(dir string) ([]listed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("knack list: %w", err)
 	}
-	var v struct{ Skills []listed }
+	var v struct{ Skills []listedSkill }
 	if err := json.Unmarshal(out, &v); err != nil {
 		return nil, fmt.Errorf("knack list: %w", err)
 	}
@@ -59,11 +59,11 @@ const oneLine = "references/line.txt"
 func longFile(thousands int) string { return fmt.Sprintf("references/%dk.md", thousands) }
 
 // lines returns a text of the given number of bytes. Each line contains its own number.
-func lines(head, of string, bytes int) string {
+func lines(head, name string, bytes int) string {
 	b := &strings.Builder{}
 	b.WriteString(head)
 	for n := 1; b.Len() < bytes; n++ {
-		line := fmt.Sprintf("Line %04d of %s: whatever the reader is told here, no line may be missing.\n", n, of)
+		line := fmt.Sprintf("Line %04d of %s: whatever the reader is told here, no line may be missing.\n", n, name)
 		if rest := bytes - b.Len() - len(line); rest < 0 {
 			line = strings.Repeat(".", len(line)+rest-1) + "\n"
 		}
@@ -130,8 +130,8 @@ var places = []string{
 	".kilo/skills", ".kimi-code/skills", ".pi/agent/skills",
 }
 
-// kept is a skill that writeEverywhere or writeLayouts writes.
-type kept struct {
+// writtenSkill is a skill that writeEverywhere or writeLayouts writes.
+type writtenSkill struct {
 	name, description string
 	where, place      string // "user" or "project", and an element of places; "" for a skill of the layouts
 }
@@ -142,7 +142,7 @@ type kept struct {
 var layouts = []string{".agents/skills", ".claude/skills"}
 
 // writeLayouts writes the skills of the layouts into a project.
-func writeLayouts(project string) (all []kept, err error) {
+func writeLayouts(project string) (all []writtenSkill, err error) {
 	for _, place := range layouts {
 		dir, word := filepath.Join(project, filepath.FromSlash(place)), strings.Trim(path.Dir(place), ".")
 		for layout, at := range map[string][]string{
@@ -150,7 +150,7 @@ func writeLayouts(project string) (all []kept, err error) {
 			"copied": {dir, filepath.Join(project, ".agent", "skills")},
 			"nested": {filepath.Join(dir, "group")},
 		} {
-			k := kept{name: layout + "-in-" + word, description: fmt.Sprintf("Is %s in %s of the project.", layout, place)}
+			k := writtenSkill{name: layout + "-in-" + word, description: fmt.Sprintf("Is %s in %s of the project.", layout, place)}
 			for _, folder := range at {
 				if err := write(filepath.Join(folder, k.name), map[string]string{"SKILL.md": fmt.Sprintf("---\nname: %s\ndescription: %s\n---\nNothing to do.\n", k.name, k.description)}); err != nil {
 					return nil, err
@@ -168,11 +168,11 @@ func writeLayouts(project string) (all []kept, err error) {
 }
 
 // writeEverywhere writes a skill into each of the places.
-func writeEverywhere(home, project string) (all []kept, err error) {
+func writeEverywhere(home, project string) (all []writtenSkill, err error) {
 	for _, place := range places {
 		for where, dir := range map[string]string{"user": home, "project": project} {
 			word := strings.NewReplacer("/skills", "", "/", "-", ".", "").Replace(place)
-			k := kept{name: "kept-" + word + "-" + where, description: fmt.Sprintf("Stands in the %s folder %s.", where, place), where: where, place: place}
+			k := writtenSkill{name: "kept-" + word + "-" + where, description: fmt.Sprintf("Stands in the %s folder %s.", where, place), where: where, place: place}
 			text := fmt.Sprintf("---\nname: %s\ndescription: %s\n---\nNothing to do.\n", k.name, k.description)
 			if err := write(filepath.Join(dir, filepath.FromSlash(place), k.name), map[string]string{"SKILL.md": text}); err != nil {
 				return nil, err
@@ -185,7 +185,7 @@ func writeEverywhere(home, project string) (all []kept, err error) {
 		return nil, err
 	}
 	all = append(all, others...)
-	slices.SortFunc(all, func(a, b kept) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(all, func(a, b writtenSkill) int { return strings.Compare(a.name, b.name) })
 	return all, nil
 }
 
@@ -198,7 +198,7 @@ func (r *session) known() (names []string, err error) {
 	if err := r.start(binary, "list", "--json", "--project", r.project); err != nil {
 		return nil, err
 	}
-	var v struct{ Skills []listed }
+	var v struct{ Skills []listedSkill }
 	if err := json.Unmarshal([]byte(r.stdout), &v); err != nil {
 		return nil, fmt.Errorf("knack list: %w", err)
 	}

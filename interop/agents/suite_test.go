@@ -44,9 +44,9 @@ func TestArrived(t *testing.T) {
 
 // TestCheckLine checks that checkLine requires the names that fit, and topics in the right order.
 func TestCheckLine(t *testing.T) {
-	var of []listed
+	var skills []listedSkill
 	for _, name := range []string{"git", "tar", "azure-storage-blobs-and-containers-of-all-kinds", "azure-storage-queue", "azure-monitor", strings.Repeat("long-", 30) + "name", strings.Repeat("much-", 30) + "name"} {
-		of = append(of, listed{Name: name})
+		skills = append(skills, listedSkill{Name: name})
 	}
 	for line, want := range map[string]string{
 		"7 skills: git, tar, azure-monitor, azure-storage-queue. Others, with `find_skills`: name, azure, … First load what fits.\n\nMore": "",
@@ -55,7 +55,7 @@ func TestCheckLine(t *testing.T) {
 		"7 skills: git, tar, azure-monitor, azure-storage-queue. Others, with `find_skills`: monitor. First load what fits.":               "the topic monitor stands for 0 names",
 		"7 skills: git, tar, azure-monitor, azure-storage-queue. First load what fits.":                                                    "no topics",
 	} {
-		if err := checkLine(line, of); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if err := checkLine(line, skills); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", line, err, want)
 		}
 	}
@@ -109,7 +109,7 @@ func TestDocument(t *testing.T) {
 // TestMeasure checks that measure counts the names and the characters of descriptions in several
 // forms of lists.
 func TestMeasure(t *testing.T) {
-	of := []listed{{Name: "pdf", Description: "When the user wants to fill in forms, merge files or read tables."}, {Name: "pdf-forms", Description: "Writes <b> & reads short texts."}}
+	skills := []listedSkill{{Name: "pdf", Description: "When the user wants to fill in forms, merge files or read tables."}, {Name: "pdf-forms", Description: "Writes <b> & reads short texts."}}
 	for text, want := range map[string]shownList{
 		"":                                 {},
 		"the pdfs and my-pdf":              {},
@@ -119,7 +119,7 @@ func TestMeasure(t *testing.T) {
 		"<name>pdf-forms</name> <description>Writes <b> & reads short texts.</description>":            {names: 1, described: 1, characters: 31},
 		"**pdf** (user) when the user wants to fill in forms, merge files or read tables. Then other ": {names: 1, described: 1, characters: 65},
 	} {
-		if got := measure(text, of); got != want {
+		if got := measure(text, skills); got != want {
 			t.Errorf("%q: %+v, want %+v", text, got, want)
 		}
 	}

@@ -99,22 +99,22 @@ func look(req model.Request, w wire) view {
 			v.ours += plain(t.Description) + "\n"
 		}
 	}
-	shown := prefixOf(v.all, plain(w.instructions))
-	v.instructions = len([]rune(shown))
-	v.ours += shown
-	if shown != "" {
-		v.foreign = strings.ReplaceAll(v.foreign, shown, "")
+	start := prefixOf(v.all, plain(w.instructions))
+	v.instructions = len([]rune(start))
+	v.ours += start
+	if start != "" {
+		v.foreign = strings.ReplaceAll(v.foreign, start, "")
 	}
 	return v
 }
 
 // prefixOf returns the longest beginning of a text that another text contains.
-func prefixOf(text, of string) string {
-	n := sort.Search(len(of), func(n int) bool { return !strings.Contains(text, of[:n+1]) })
-	if n < min(20, len(of)) {
+func prefixOf(text, source string) string {
+	n := sort.Search(len(source), func(n int) bool { return !strings.Contains(text, source[:n+1]) })
+	if n < min(20, len(source)) {
 		return "" // so short a match can be a coincidence
 	}
-	return of[:n]
+	return source[:n]
 }
 
 var space = regexp.MustCompile(`\s+`)
@@ -123,8 +123,8 @@ var space = regexp.MustCompile(`\s+`)
 func plain(s string) string { return space.ReplaceAllString(html.UnescapeString(s), " ") }
 
 // names returns the names of the skills in a text.
-func names(text string, of []listed) (out []string) {
-	for _, s := range of {
+func names(text string, skills []listedSkill) (out []string) {
+	for _, s := range skills {
 		if regexp.MustCompile(`(^|[^a-zA-Z0-9-])` + regexp.QuoteMeta(s.Name) + `($|[^a-zA-Z0-9-])`).MatchString(text) {
 			out = append(out, s.Name)
 		}
@@ -134,8 +134,8 @@ func names(text string, of []listed) (out []string) {
 
 // descriptions returns the names of the skills whose descriptions a text contains, or at least
 // their first 40 characters.
-func descriptions(text string, of []listed) (out []string) {
-	for _, s := range of {
+func descriptions(text string, skills []listedSkill) (out []string) {
+	for _, s := range skills {
 		d := []rune(plain(s.Description))
 		if strings.Contains(text, string(d[:min(40, len(d))])) {
 			out = append(out, s.Name)

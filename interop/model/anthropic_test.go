@@ -64,7 +64,7 @@ var anthropicConversations = []conversation{
 func statedMessages(o object) object {
 	each(o["messages"], func(m object) {
 		each(m["content"], func(b object) {
-			if text, is := b["content"].(string); is && b["type"] == "tool_result" {
+			if text, ok := b["content"].(string); ok && b["type"] == "tool_result" {
 				b["content"] = []any{object{"type": "text", "text": text}}
 			}
 		})

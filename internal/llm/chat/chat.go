@@ -92,7 +92,7 @@ type Conversation struct {
 	session  Session // the last one recorded
 	turns    int
 	guessed  bool // the user knows that tokens are estimated
-	kept     bool
+	recorded bool
 }
 
 // New begins a conversation. It connects to nothing.
@@ -147,7 +147,7 @@ const interruptedMark = "(interrupted)"
 func (c *Conversation) Say(ctx context.Context, words string) error {
 	ctx, watch := timed(ctx, c.o.Time)
 	defer watch.stop()
-	c.kept = false
+	c.recorded = false
 	err := c.say(ctx, watch, words)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -173,7 +173,7 @@ func (c *Conversation) say(ctx context.Context, watch *stopwatch, words string) 
 	}
 	c.record(Record{Type: "user", Text: words})
 	c.messages = append(c.messages, model.Message{Role: model.User, Text: words})
-	c.kept = true
+	c.recorded = true
 	var repeats repetition
 	for round := 0; ; round++ {
 		if limit := c.reached(round, repeats); limit != nil {
@@ -217,7 +217,7 @@ func (c *Conversation) broken(ctx context.Context, answer model.Answer, err erro
 		text += " "
 	} else if ctx.Err() == nil {
 		if last := len(c.messages) - 1; c.messages[last].Role == model.User {
-			c.messages, c.kept = c.messages[:last], false
+			c.messages, c.recorded = c.messages[:last], false
 		}
 		return err
 	}
@@ -229,7 +229,7 @@ func (c *Conversation) broken(ctx context.Context, answer model.Answer, err erro
 
 // Kept reports whether the user's last words are part of the conversation. They are not if the
 // model failed before it answered them.
-func (c *Conversation) Kept() bool { return c.kept }
+func (c *Conversation) Kept() bool { return c.recorded }
 
 // remark notifies the user of an answer that is cut, refused or empty.
 func (c *Conversation) remark(a model.Answer) {

@@ -299,7 +299,7 @@ func TestFailures(t *testing.T) {
 	c := chat.New(options(t, m, &s))
 	for i, row := range []struct {
 		words, want string
-		kept        bool
+		recorded    bool
 		sent        string // the roles and texts of the request, without results
 	}{
 		{"hi", "it is down", false, "user hi"},
@@ -315,7 +315,7 @@ func TestFailures(t *testing.T) {
 		for _, m := range last.Messages {
 			sent = append(sent, string(m.Role)+" "+m.Text)
 		}
-		if got := strings.Join(sent, "|"); got != row.sent || c.Kept() != row.kept {
+		if got := strings.Join(sent, "|"); got != row.sent || c.Kept() != row.recorded {
 			t.Errorf("%d: sent %s, kept %v", i, got, c.Kept())
 		}
 	}

@@ -134,8 +134,8 @@ func parseEvals(data []byte, name string) ([]Case, error) {
 	return read(data, evalsForm, func(r *jsonfile.Reader, add func(Case)) {
 		seen := r.Fields("the file", evalsFields, func(field string, _ int) {
 			if field == "skill_name" {
-				if of := r.Text(field); of != name {
-					r.Fail(r.Last, "write the skill's name, or move the file to that skill", "the file is for the skill %s, and this one is %s", display.Quote(of), display.Quote(name))
+				if subject := r.Text(field); subject != name {
+					r.Fail(r.Last, "write the skill's name, or move the file to that skill", "the file is for the skill %s, and this one is %s", display.Quote(subject), display.Quote(name))
 				}
 				return
 			}

@@ -85,11 +85,11 @@ func TestSample(t *testing.T) {
 	}
 	c := skilltest.Catalog(t, skilltest.Project(files))
 	all := skilltest.View(t, c).Listed
-	sample := func(of string, n int) (names []string) {
-		e := skilltest.View(t, c).Named(of)
+	sample := func(skill string, n int) (names []string) {
+		e := skilltest.View(t, c).Named(skill)
 		v, err := c.View(catalog.WithFilter(t.Context(), eval.Sample(all, e, n)))
-		if err != nil || v.Named(of) == nil {
-			t.Fatalf("%s among %d: %v", of, n, err)
+		if err != nil || v.Named(skill) == nil {
+			t.Fatalf("%s among %d: %v", skill, n, err)
 		}
 		for _, e := range v.Listed {
 			names = append(names, e.Name)

@@ -48,7 +48,7 @@ func newAddress(s Server, o Options, hidden secrets) (*address, error) {
 	if a.token {
 		headers.Set("Authorization", "Bearer "+hidden.token)
 	}
-	a.answers = &reach.Watched{Next: &sender{headers: headers, next: client.Transport, of: a}}
+	a.answers = &reach.Watched{Next: &sender{headers: headers, next: client.Transport, address: a}}
 	a.StreamableClientTransport = mcp.StreamableClientTransport{
 		Endpoint: s.URL, DisableStandaloneSSE: true, MaxRetries: -1, MaxEventSize: maxMessage,
 		HTTPClient: &http.Client{
@@ -64,21 +64,21 @@ func newAddress(s Server, o Options, hidden secrets) (*address, error) {
 type sender struct {
 	headers http.Header
 	next    http.RoundTripper
-	of      *address
+	address *address
 }
 
 func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Host == s.of.at.Host && r.URL.Scheme == s.of.at.Scheme {
+	if r.URL.Host == s.address.at.Host && r.URL.Scheme == s.address.at.Scheme {
 		r = r.Clone(r.Context())
 		for name, values := range s.headers {
 			r.Header[name] = values
 		}
 	}
 	resp, err := s.next.RoundTrip(r)
-	s.of.mu.Lock()
-	defer s.of.mu.Unlock()
-	if s.of.status = 0; err == nil {
-		s.of.status = resp.StatusCode
+	s.address.mu.Lock()
+	defer s.address.mu.Unlock()
+	if s.address.status = 0; err == nil {
+		s.address.status = resp.StatusCode
 	}
 	return resp, err
 }

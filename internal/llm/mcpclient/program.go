@@ -59,8 +59,8 @@ type program struct {
 	said string // a line of standard error that may explain why the program ends
 }
 
-// kept lists the environment variables that every program gets.
-var kept = map[string][]string{
+// inheritedEnv lists the environment variables that every program gets.
+var inheritedEnv = map[string][]string{
 	"windows": {"PATH", "PATHEXT", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "PROGRAMFILES", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP"},
 	"":        {"PATH", "HOME", "LANG", "TMPDIR"},
 }
@@ -70,9 +70,9 @@ func newProgram(s Server, o Options, hidden secrets) *program {
 		words: s.Command, dir: s.Dir, name: s.Name, tell: o.Said, hidden: hidden, grace: cmp.Or(o.grace, graceTime),
 		stop: make(chan struct{}), hurry: make(chan struct{}), heard: make(chan struct{}), ended: make(chan struct{}),
 	}
-	names, ok := kept[runtime.GOOS]
+	names, ok := inheritedEnv[runtime.GOOS]
 	if !ok {
-		names = kept[""]
+		names = inheritedEnv[""]
 	}
 	for _, name := range names {
 		if value := o.Getenv(name); value != "" {
@@ -98,8 +98,8 @@ func (p *program) Connect(context.Context) (mcp.Connection, error) {
 			break
 		}
 	}
-	closeAll := func(of ...*os.File) {
-		for _, f := range of {
+	closeAll := func(files ...*os.File) {
+		for _, f := range files {
 			if f != nil {
 				f.Close()
 			}
@@ -168,9 +168,9 @@ func (p *program) cannot(err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		e.What, e.Fix = "the program "+what+" may not be run", "make the file executable for the user who runs knack"
 	default:
-		var of *fs.PathError
-		if errors.As(err, &of) {
-			err = of.Err
+		var pathErr *fs.PathError
+		if errors.As(err, &pathErr) {
+			err = pathErr.Err
 		}
 		e.What = "the program " + what + " cannot be started: " + safeLine(err.Error())
 	}
@@ -240,11 +240,11 @@ func (p *program) listen(stderr *os.File) {
 			_, err = r.ReadSlice('\n')
 		}
 		if text != "" {
-			if is := strings.Contains(strings.ToLower(text), "error"); is || !important {
+			if isError := strings.Contains(strings.ToLower(text), "error"); isError || !important {
 				p.mu.Lock()
 				p.said = text
 				p.mu.Unlock()
-				important = is
+				important = isError
 			}
 			if n++; p.tell != nil && n <= maxSaid {
 				p.tell(text)

@@ -47,11 +47,11 @@ const rejected = -32005
 
 // refusal returns the server's error if it refused a request, or "".
 func refusal(err error) string {
-	var of *jsonrpc.Error
-	if !errors.As(err, &of) || of.Code == rejected {
+	var wireErr *jsonrpc.Error
+	if !errors.As(err, &wireErr) || wireErr.Code == rejected {
 		return ""
 	}
-	return fmt.Sprintf("%s (%d)", of.Message, of.Code)
+	return fmt.Sprintf("%s (%d)", wireErr.Message, wireErr.Code)
 }
 
 // textOf joins the texts of a result, and replaces other contents with a short name. Secrets
@@ -74,12 +74,12 @@ func (s secrets) textOf(r *mcp.CallToolResult) string {
 		case *mcp.ResourceLink:
 			parts = append(parts, "[link to "+display.Echo(s.hide(one.URI))+"]")
 		case *mcp.EmbeddedResource:
-			switch of := one.Resource; {
-			case of == nil:
-			case of.Blob != nil:
-				parts = append(parts, nameOf("resource "+display.Echo(s.hide(of.URI)), len(of.Blob)))
+			switch resource := one.Resource; {
+			case resource == nil:
+			case resource.Blob != nil:
+				parts = append(parts, nameOf("resource "+display.Echo(s.hide(resource.URI)), len(resource.Blob)))
 			default:
-				add(of.Text)
+				add(resource.Text)
 			}
 		default:
 			parts = append(parts, "[something that is not text]")

@@ -144,7 +144,7 @@ func play(kind string) {
 			capabilities = call.Params.Capabilities
 			answer(`{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}`)
 		case call.Method == "tools/list":
-			answer(listed(argument, call.Params.Cursor))
+			answer(toolPage(argument, call.Params.Cursor))
 		case call.Method == "tools/call":
 			switch call.Params.Name {
 			case "dies":
@@ -188,8 +188,8 @@ func play(kind string) {
 	}
 }
 
-// listed returns a page of tools.
-func listed(kind, cursor string) string {
+// toolPage returns a page of tools.
+func toolPage(kind, cursor string) string {
 	const t = `{"name":"t","inputSchema":{"type":"object"}}`
 	switch kind {
 	case "endless":

@@ -38,7 +38,7 @@ type stream struct {
 	in      *os.File
 	out     *os.File
 	lines   *bufio.Reader
-	of      *program
+	program *program
 	writing sync.Mutex
 	asked   atomic.Int32
 
@@ -48,8 +48,8 @@ type stream struct {
 	garbage string     // the first line that was not a message
 }
 
-func newStream(in, out *os.File, of *program) *stream {
-	return &stream{in: in, out: out, lines: bufio.NewReaderSize(out, 64<<10), of: of}
+func newStream(in, out *os.File, p *program) *stream {
+	return &stream{in: in, out: out, lines: bufio.NewReaderSize(out, 64<<10), program: p}
 }
 
 // SessionID returns "": a program has one session.
@@ -57,7 +57,7 @@ func (s *stream) SessionID() string { return "" }
 
 // Close asks the program to end and does not wait.
 func (s *stream) Close() error {
-	s.of.cancel()
+	s.program.cancel()
 	return nil
 }
 
@@ -75,7 +75,7 @@ func (s *stream) fail(fault string) error {
 	if s.fault == "" {
 		s.fault = fault
 	}
-	s.of.cancel()
+	s.program.cancel()
 	return errors.New(fault)
 }
 
@@ -93,7 +93,7 @@ func (s *stream) Read(context.Context) (jsonrpc.Message, error) {
 			s.mu.Unlock()
 			return &jsonrpc.Response{ID: last, Error: errLong}, nil
 		case err != nil:
-			if !s.of.hasEnded() {
+			if !s.program.hasEnded() {
 				return nil, s.fail("has closed its standard output")
 			}
 			return nil, io.EOF
@@ -105,7 +105,7 @@ func (s *stream) Read(context.Context) (jsonrpc.Message, error) {
 			}
 			s.mu.Lock()
 			if s.garbage == "" {
-				s.garbage = safeLine(s.of.hidden.hide(string(line)))
+				s.garbage = safeLine(s.program.hidden.hide(string(line)))
 			}
 			s.mu.Unlock()
 			if odd++; odd > maxGarbage {

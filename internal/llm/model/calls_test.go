@@ -135,20 +135,20 @@ func TestStreams(t *testing.T) {
 	for _, s := range streams {
 		t.Run(s.name, func(t *testing.T) {
 			body := stream(s.events...)
-			a, shown, err := taken(chat{}, body)
+			a, streamed, err := taken(chat{}, body)
 			must(t, err)
 			diff(t, "text", a.Message.Text, s.text)
 			diff(t, "calls", written(a.Message.Calls), s.calls)
 			diff(t, "stop", a.Stop, s.stop)
-			diff(t, "shown", shown, s.text)
+			diff(t, "shown", streamed, s.text)
 			same := func(what, body string, cuts ...int) {
 				t.Helper()
-				b, shown, err := taken(chat{}, body, cuts...)
+				b, streamed, err := taken(chat{}, body, cuts...)
 				if err != nil {
 					t.Fatalf("%s: %v", what, err)
 				}
 				diff(t, what, b, a)
-				diff(t, what+": shown", shown, s.text)
+				diff(t, what+": shown", streamed, s.text)
 			}
 			same("CRLF", strings.ReplaceAll(body, "\n", "\r\n"))
 			same("CR", strings.ReplaceAll(body, "\n", "\r"))

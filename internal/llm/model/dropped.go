@@ -98,8 +98,8 @@ func without(raw json.RawMessage, names []string) json.RawMessage {
 			delete(m, name)
 		}
 	}
-	if kept, err := rawjson.Marshal(m); err == nil {
-		return kept
+	if encoded, err := rawjson.Marshal(m); err == nil {
+		return encoded
 	}
 	return raw
 }

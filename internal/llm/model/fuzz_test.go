@@ -88,8 +88,8 @@ func FuzzTurns(f *testing.F) {
 // checkAnswer reads an answer, and then the message that is sent back for it, and compares both.
 func checkAnswer(t *testing.T, w wire, body []byte) {
 	used := map[string]bool{"call_1": true}
-	shown := ""
-	in := w.reader(used, func(s string) { shown += s })
+	streamed := ""
+	in := w.reader(used, func(s string) { streamed += s })
 	if read(bytes.NewReader(body), in) != nil {
 		return
 	}
@@ -97,8 +97,8 @@ func checkAnswer(t *testing.T, w wire, body []byte) {
 	if err != nil {
 		return
 	}
-	if a.Message.Text != shown || !utf8.ValidString(shown) {
-		t.Fatalf("shown %q of %q", shown, a.Message.Text)
+	if a.Message.Text != streamed || !utf8.ValidString(streamed) {
+		t.Fatalf("shown %q of %q", streamed, a.Message.Text)
 	}
 	ids := map[string]bool{}
 	for _, c := range a.Message.Calls {

@@ -70,10 +70,10 @@ func TestTurns(t *testing.T) {
 				fmt.Fprintf(&b, "event: %s\ndata: %s\n\n", text(object([]byte(e))["type"]), e)
 			}
 			body := b.String()
-			a, shown, err := taken(messages{}, body)
+			a, streamed, err := taken(messages{}, body)
 			must(t, err)
 			diff(t, "text", a.Message.Text, s.text)
-			diff(t, "shown", shown, s.text)
+			diff(t, "shown", streamed, s.text)
 			diff(t, "calls", written(a.Message.Calls), s.calls)
 			diff(t, "stop", a.Stop, s.stop)
 			diff(t, "usage", a.Usage, Usage{Input: 15, Output: 20})

@@ -157,7 +157,7 @@ func stopped(reason string) string {
 }
 
 // taken reads an answer in pieces that end at the given places.
-func taken(w wire, body string, cuts ...int) (a Answer, shown string, err error) {
+func taken(w wire, body string, cuts ...int) (a Answer, streamed string, err error) {
 	var text strings.Builder
 	in := w.reader(map[string]bool{}, func(s string) { text.WriteString(s) })
 	var readers []io.Reader

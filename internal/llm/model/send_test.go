@@ -180,10 +180,10 @@ func TestSlow(t *testing.T) {
 			})
 			_, _ = io.WriteString(w, stream("[DONE]"))
 		}}}}))
-		shown := 0
-		a, err := c.Answer(t.Context(), hello, func(string) { shown++ })
-		if err != nil || a.Message.Text != strings.Repeat("x", 20) || shown != 20 {
-			t.Errorf("got %+v in %d parts, %v", a, shown, err)
+		parts := 0
+		a, err := c.Answer(t.Context(), hello, func(string) { parts++ })
+		if err != nil || a.Message.Text != strings.Repeat("x", 20) || parts != 20 {
+			t.Errorf("got %+v in %d parts, %v", a, parts, err)
 		}
 	})
 }

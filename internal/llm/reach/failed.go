@@ -18,8 +18,8 @@ func Failed(u *url.URL, err error) string {
 	}
 	hide(u.RawQuery, "")
 	hide(u.EscapedFragment(), "")
-	shown, user := *u, ""
-	if shown.User = nil; u.User != nil {
+	safe, user := *u, ""
+	if safe.User = nil; u.User != nil {
 		user = redacted + "@"
 		password, _ := u.User.Password()
 		escaped, _, _ := strings.Cut(u.User.String(), ":")
@@ -32,11 +32,11 @@ func Failed(u *url.URL, err error) string {
 			}
 		}
 	}
-	if shown.RawQuery != "" {
-		shown.RawQuery = redacted
+	if safe.RawQuery != "" {
+		safe.RawQuery = redacted
 	}
-	if shown.Fragment != "" {
-		shown.Fragment, shown.RawFragment = redacted, redacted
+	if safe.Fragment != "" {
+		safe.Fragment, safe.RawFragment = redacted, redacted
 	}
-	return strings.Replace(shown.String(), "://", "://"+user, 1) + ": " + text
+	return strings.Replace(safe.String(), "://", "://"+user, 1) + ": " + text
 }

@@ -83,11 +83,11 @@ func start(to sink, o Options) *Log {
 
 // Record queues an event and returns immediately. It redacts the strings that the client chose. A
 // nil log records nothing.
-func (l *Log) Record(of *event.Event) {
-	if l == nil || of.Unlogged {
+func (l *Log) Record(ev *event.Event) {
+	if l == nil || ev.Unlogged {
 		return
 	}
-	e := *of
+	e := *ev
 	e.View = catalog.View{} // so that the queue retains no snapshot
 	if e.Time.IsZero() {
 		e.Time = time.Now().UTC()

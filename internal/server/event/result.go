@@ -38,8 +38,8 @@ func Find(v catalog.View, asked string) *catalog.Entry {
 func (e *Event) Explain(c *catalog.Catalog, fault error) {
 	found := Find(e.View, e.Asked)
 	if found == nil || found.HeldBack() {
-		if held := e.View.Held(strings.TrimSpace(e.Asked)); held != nil {
-			p, _ := held.SkipReason()
+		if entry := e.View.Held(strings.TrimSpace(e.Asked)); entry != nil {
+			p, _ := entry.SkipReason()
 			e.Result, e.Reason = Denied, p.Message
 			return
 		}

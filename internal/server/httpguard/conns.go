@@ -16,22 +16,24 @@ const maxArriving = 2048
 type arriving struct {
 	most int
 
-	mu    sync.Mutex
-	queue list.List // of net.Conn, the oldest first
-	of    map[net.Conn]*list.Element
+	mu       sync.Mutex
+	queue    list.List // of net.Conn, the oldest first
+	elements map[net.Conn]*list.Element
 }
 
-func newArriving(most int) *arriving { return &arriving{most: most, of: map[net.Conn]*list.Element{}} }
+func newArriving(most int) *arriving {
+	return &arriving{most: most, elements: map[net.Conn]*list.Element{}}
+}
 
 // changed handles a change of a connection's state.
 func (a *arriving) changed(c net.Conn, now http.ConnState) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if now != http.StateNew {
-		a.remove(a.of[c])
+		a.remove(a.elements[c])
 		return
 	}
-	a.of[c] = a.queue.PushBack(c)
+	a.elements[c] = a.queue.PushBack(c)
 	if a.queue.Len() > a.most {
 		oldest := a.remove(a.queue.Front())
 		go func() { _ = oldest.Close() }() // over TLS, closing may take a while
@@ -44,6 +46,6 @@ func (a *arriving) remove(e *list.Element) net.Conn {
 		return nil
 	}
 	c := a.queue.Remove(e).(net.Conn)
-	delete(a.of, c)
+	delete(a.elements, c)
 	return c
 }

@@ -47,8 +47,8 @@ func TestArriving(t *testing.T) {
 		default:
 		}
 	}
-	if a.changed(third, http.StateClosed); a.queue.Len() != 1 || len(a.of) != 1 {
-		t.Errorf("%d connections are in the queue, %d in the table, want 1", a.queue.Len(), len(a.of))
+	if a.changed(third, http.StateClosed); a.queue.Len() != 1 || len(a.elements) != 1 {
+		t.Errorf("%d connections are in the queue, %d in the table, want 1", a.queue.Len(), len(a.elements))
 	}
 }
 

@@ -194,7 +194,7 @@ func TestShareOfSignIns(t *testing.T) {
 
 // bodies returns a guard whose requests share the given memory. send sends a body from a client at
 // an address, with the given Content-Length.
-func bodies(t *testing.T, memory *limit.Budget) (g *Guard, send func(address, text string, length int64) (held int64, status int)) {
+func bodies(t *testing.T, memory *limit.Budget) (g *Guard, send func(address, text string, length int64) (used int64, status int)) {
 	g, err := New(Options{
 		BodyTimeout: time.Minute, WriteTimeout: time.Minute, MaxCalls: 1, Log: slog.New(slog.DiscardHandler),
 	}, Server{
@@ -230,12 +230,12 @@ const (
 func TestBodiesGiveBack(t *testing.T) {
 	memory := limit.NewBudget(bodyCopies*mostBody, 0)
 	g, sendAs := bodies(t, memory)
-	send := func(length int64) (held int64, status int) {
+	send := func(length int64) (used int64, status int) {
 		return sendAs(local, strings.Repeat("x", smallBody), length)
 	}
 	for length, want := range map[int64]int64{smallBody: 0, smallBody + 1: bodyCopies * (smallBody + 1), -1: bodyCopies * mostBody} {
-		if held, status := send(length); held != want || status != 200 || memory.Held() != 0 {
-			t.Errorf("length %d: %d held, want %d; %d afterwards; %d", length, held, want, memory.Held(), status)
+		if used, status := send(length); used != want || status != 200 || memory.Held() != 0 {
+			t.Errorf("length %d: %d held, want %d; %d afterwards; %d", length, used, want, memory.Held(), status)
 		}
 	}
 	if g.large.Held() != 0 || g.small.Held() != 0 {
@@ -262,12 +262,12 @@ func TestBodiesGiveBack(t *testing.T) {
 // others.
 func TestShareOfBodies(t *testing.T) {
 	g, send := bodies(t, limit.NewBudget(64<<20, 0))
-	for size, of := range map[int]*limit.Budget{smallBody: g.small, smallBody + 1: g.large} {
-		var held []*limit.Account
-		for one := of.Open("address 192.0.2.1"); one.Try(1); one = of.Open("address 192.0.2.1") {
-			held = append(held, one)
+	for size, budget := range map[int]*limit.Budget{smallBody: g.small, smallBody + 1: g.large} {
+		var accounts []*limit.Account
+		for one := budget.Open("address 192.0.2.1"); one.Try(1); one = budget.Open("address 192.0.2.1") {
+			accounts = append(accounts, one)
 		}
-		n := len(held)
+		n := len(accounts)
 		text := strings.Repeat("x", size)
 		if _, status := send("192.0.2.1", text, int64(size)); status != http.StatusTooManyRequests {
 			t.Errorf("%d bytes: one more after %d: %d", size, n, status)
@@ -275,7 +275,7 @@ func TestShareOfBodies(t *testing.T) {
 		if _, status := send("192.0.2.2", text, int64(size)); status != http.StatusOK {
 			t.Errorf("%d bytes: another client beside %d: %d", size, n, status)
 		}
-		for _, one := range held {
+		for _, one := range accounts {
 			one.Close()
 		}
 	}
@@ -291,8 +291,8 @@ func TestValuesTakeRoom(t *testing.T) {
 		if len(text) > smallBody {
 			want += bodyCopies * int64(len(text))
 		}
-		if held, status := send(local, text, int64(len(text))); held != want || status != http.StatusOK || memory.Held() != 0 {
-			t.Errorf("%d values: %d held, want %d; %d afterwards; %d", n, held, want, memory.Held(), status)
+		if used, status := send(local, text, int64(len(text))); used != want || status != http.StatusOK || memory.Held() != 0 {
+			t.Errorf("%d values: %d held, want %d; %d afterwards; %d", n, used, want, memory.Held(), status)
 		}
 	}
 	taken := memory.Open("")

@@ -84,17 +84,17 @@ func (c *Counts) Measures() []Measure {
 	}
 }
 
-func counter(name, help string, of *table[atomic.Uint64], labels func(label) []string) Measure {
+func counter(name, help string, counts *table[atomic.Uint64], labels func(label) []string) Measure {
 	m := Measure{Name: name, Kind: "counter", Help: help}
-	for l, n := range of.sorted() {
+	for l, n := range counts.sorted() {
 		m.Samples = append(m.Samples, Sample{Value: float64(n.Load()), Labels: labels(l)})
 	}
 	return m
 }
 
-func histogram(name, help string, of *table[times], bounds []time.Duration, key string) Measure {
+func histogram(name, help string, measured *table[times], bounds []time.Duration, key string) Measure {
 	m := Measure{Name: name, Kind: "histogram", Help: help}
-	for l, t := range of.sorted() {
+	for l, t := range measured.sorted() {
 		if l.route == "subscriptions/listen" { // this call lasts as long as its stream is open
 			continue
 		}

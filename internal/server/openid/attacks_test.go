@@ -149,12 +149,12 @@ var attacks = map[string]func(c *company, victim *browser) (achieved string){
 	"a callback twice": func(c *company, v *browser) string {
 		c.issuer.change(func() { c.issuer.lenient = true })
 		back := v.begin("/")
-		held := v.cookies()[c.attemptCookie()]
+		cookie := v.cookies()[c.attemptCookie()]
 		if v.get(back.String()).code != 303 {
 			return "nothing, even the first fails"
 		}
 		thief := c.browser()
-		thief.set(c.attemptCookie(), held)
+		thief.set(c.attemptCookie(), cookie)
 		return thief.back(back, nil)
 	},
 	"an old callback": func(c *company, v *browser) string {
@@ -173,9 +173,9 @@ var attacks = map[string]func(c *company, victim *browser) (achieved string){
 	},
 	"a cookie that was changed": func(c *company, v *browser) string {
 		back := v.begin("/")
-		held := []byte(v.cookies()[c.attemptCookie()])
-		held[20] ^= 1
-		v.set(c.attemptCookie(), string(held))
+		cookie := []byte(v.cookies()[c.attemptCookie()])
+		cookie[20] ^= 1
+		v.set(c.attemptCookie(), string(cookie))
 		return v.back(back, nil)
 	},
 	"a cookie that was not sealed": func(c *company, v *browser) string {
@@ -318,12 +318,12 @@ var attacks = map[string]func(c *company, victim *browser) (achieved string){
 	},
 	"the cookie after signing out": func(c *company, v *browser) string {
 		v.signIn()
-		held := v.cookies()[c.sessionCookie()]
+		cookie := v.cookies()[c.sessionCookie()]
 		if r := v.ask("POST", "/signout", "", "Content-Type: application/x-www-form-urlencoded", "Origin: "+c.base, "Sec-Fetch-Site: same-origin"); r.code != 303 {
 			return "nothing, signing out fails"
 		}
 		thief := c.browser()
-		thief.set(c.sessionCookie(), held)
+		thief.set(c.sessionCookie(), cookie)
 		return thief.achieved(thief.get("/"))
 	},
 	"the cookie after its time": func(c *company, v *browser) string {

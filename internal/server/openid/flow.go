@@ -98,8 +98,8 @@ func (p *Provider) Finish(w http.ResponseWriter, r *http.Request) (token, to str
 		return "", "", errBusy
 	}
 	defer p.leave()
-	begun, held := p.attemptOf(r)
-	if held {
+	begun, ok := p.attemptOf(r)
+	if ok {
 		http.SetCookie(w, p.cookie("", -1)) // the cookie is for one callback, even a failed one
 	}
 	q := r.URL.Query()

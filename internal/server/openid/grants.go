@@ -36,14 +36,14 @@ func (p *Provider) grant(who access.Subject) (token string) {
 	defer p.mu.Unlock()
 	g := &grant{key: sha256.Sum256([]byte(token)), who: who, ends: p.now().Add(p.o.Session)}
 	p.expire()
-	of, oldest, held := 0, 0, 0
+	sameName, oldest, total := 0, 0, 0
 	for i := len(p.grants) - 1; i >= 0; i-- {
 		other := p.grants[i]
-		held += other.size
+		total += other.size
 		if other.who.Name != who.Name {
 			continue
 		}
-		of, oldest = of+1, i
+		sameName, oldest = sameName+1, i
 		if slices.Equal(other.who.Groups, who.Groups) {
 			g.who.Groups = other.who.Groups // share equal groups, which may be long
 		}
@@ -51,12 +51,12 @@ func (p *Provider) grant(who access.Subject) (token string) {
 	for _, group := range who.Groups {
 		g.size += len(group) + 16
 	}
-	if of >= maxGrantsOfOne {
-		held -= p.grants[oldest].size
+	if sameName >= maxGrantsOfOne {
+		total -= p.grants[oldest].size
 		p.drop(oldest, oldest+1)
 	}
-	for len(p.grants) > 0 && (len(p.grants) >= maxGrants || held+g.size > maxHeld) {
-		held -= p.grants[0].size
+	for len(p.grants) > 0 && (len(p.grants) >= maxGrants || total+g.size > maxHeld) {
+		total -= p.grants[0].size
 		p.drop(0, 1)
 	}
 	p.grants = append(p.grants, g)

@@ -84,7 +84,7 @@ func described(t *testing.T, c *company) {
 // itself.
 func TestProviderDown(t *testing.T) {
 	c := newCompany(t)
-	down := func(is bool) { c.issuer.change(func() { c.issuer.down = is }) }
+	down := func(value bool) { c.issuer.change(func() { c.issuer.down = value }) }
 	down(true)
 	if err := c.Ask(t.Context()); err == nil {
 		t.Fatal("it is not down")

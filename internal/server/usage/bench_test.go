@@ -13,7 +13,7 @@ func BenchmarkCounting(b *testing.B) {
 	arguments := []byte(`{"name":"git"}`)
 	for name, call := range map[string]func(){
 		"call":     func() { called(c, v, "editor", "skill", arguments) },
-		"list":     func() { listed(c, v, "editor") },
+		"list":     func() { countList(c, v, "editor") },
 		"resource": func() { readResource(c, v, "editor", "skill://claude-project/git/run.sh") },
 		"missed":   func() { failed(c, v, "deploy", nil) },
 	} {
@@ -37,7 +37,7 @@ func BenchmarkKeeping(b *testing.B) {
 	v, c := skilltest.View(b, skilltest.Catalog(b, skilltest.Project(files))), New()
 	for client := range 5 {
 		name := fmt.Sprint("client-", client)
-		listed(c, v, name)
+		countList(c, v, name)
 		for i, e := range v.Listed {
 			if i%5 == client {
 				readResource(c, v, name, e.URI().String())

@@ -65,8 +65,8 @@ func TestMissing(t *testing.T) {
 	if diff := cmp.Diff([]string{"deploy 4", "skill://away/SKILL.md 2"}, say()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
-	if kept := string(c.Encode()); strings.Contains(kept, "once") {
-		t.Errorf("a name that was asked for once is kept: %s", kept)
+	if encoded := string(c.Encode()); strings.Contains(encoded, "once") {
+		t.Errorf("a name that was asked for once is kept: %s", encoded)
 	}
 }
 

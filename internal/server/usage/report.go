@@ -64,13 +64,13 @@ func (t *Tally) Seen(v catalog.View) Report {
 			continue
 		}
 		uri := e.URI().String()
-		of := t.skills[uri]
-		if of == nil {
+		uses := t.skills[uri]
+		if uses == nil {
 			continue
 		}
 		s := Skill{Entry: e, Clients: []Client{}}
-		for i := range of.by {
-			p := &of.by[i]
+		for i := range uses.by {
+			p := &uses.by[i]
 			s.add(p.Counts)
 			clients[p.client].add(p.Counts)
 			if p.Used() > 0 {
@@ -131,9 +131,9 @@ func (t *Tally) Process(v catalog.View) map[string]Counts {
 		if e.Status == catalog.Skipped {
 			continue
 		}
-		if of := t.skills[e.URI().String()]; of != nil {
-			for i := range of.by {
-				p := &of.by[i]
+		if uses := t.skills[e.URI().String()]; uses != nil {
+			for i := range uses.by {
+				p := &uses.by[i]
 				sums[p.client].add(Counts{p.Offered - p.before.Offered, p.Loaded - p.before.Loaded, p.Read - p.before.Read})
 			}
 		}

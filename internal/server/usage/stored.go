@@ -50,23 +50,23 @@ func (t *Tally) stored() stored {
 	defer t.mu.Unlock()
 	t.fold()
 	s := stored{Version: version, Since: t.since, Skills: make(map[string]map[string]storedPair, len(t.skills)), Missing: map[string]missed{}}
-	for uri, of := range t.skills {
-		by := make(map[string]storedPair, len(of.by))
-		for i := range of.by {
-			p := &of.by[i]
+	for uri, uses := range t.skills {
+		by := make(map[string]storedPair, len(uses.by))
+		for i := range uses.by {
+			p := &uses.by[i]
 			if p.last <= oldest {
 				continue
 			}
-			kept := storedPair{Counts: p.Counts, Last: p.last}
+			saved := storedPair{Counts: p.Counts, Last: p.last}
 			if len(p.weeks) > 0 {
-				kept.Weeks = make(map[week][2]uint32, len(p.weeks))
+				saved.Weeks = make(map[week][2]uint32, len(p.weeks))
 			}
 			for _, w := range p.weeks {
 				if w.at > oldest {
-					kept.Weeks[w.at] = [2]uint32{w.loaded, w.read}
+					saved.Weeks[w.at] = [2]uint32{w.loaded, w.read}
 				}
 			}
-			by[t.clients[p.client]] = kept
+			by[t.clients[p.client]] = saved
 		}
 		if len(by) > 0 {
 			s.Skills[uri] = by
@@ -157,11 +157,11 @@ func (t *Tally) add(s stored, keep map[string]bool) {
 		if len(uri) > maxStoredURI {
 			continue
 		}
-		for client, kept := range by {
+		for client, saved := range by {
 			if !keep[client] {
 				client = others
 			}
-			last := min(kept.Last, now) // the clock may have been wrong
+			last := min(saved.Last, now) // the clock may have been wrong
 			if last <= now-Weeks {
 				continue
 			}
@@ -170,15 +170,15 @@ func (t *Tally) add(s stored, keep map[string]bool) {
 				t.beyond++
 				continue
 			}
-			p.Counts.add(kept.Counts)
-			p.before.add(kept.Counts)
+			p.Counts.add(saved.Counts)
+			p.before.add(saved.Counts)
 			p.last = max(p.last, last)
-			for at, n := range kept.Weeks {
+			for at, n := range saved.Weeks {
 				if at <= now && at > now-Weeks {
 					t.inWeek(p, at, n[0], n[1])
 				}
 			}
-			t.addUses(uri, kept.Used())
+			t.addUses(uri, saved.Used())
 		}
 	}
 	for name, m := range s.Missing {

@@ -205,21 +205,21 @@ func (t *Tally) Record(e *event.Event) {
 }
 
 // use counts an answered request for a skill or its file.
-func (t *Tally) use(of *event.Event) {
-	e := event.Find(of.View, of.Asked)
+func (t *Tally) use(request *event.Event) {
+	e := event.Find(request.View, request.Asked)
 	if e == nil || e.Status == catalog.Skipped {
 		return
 	}
-	main := of.File == "" || of.File == skill.MainFile
-	if uri, err := skill.ParseURI(strings.TrimSpace(of.Asked)); err == nil && of.File == "" {
-		_, file := of.View.At(uri)
+	main := request.File == "" || request.File == skill.MainFile
+	if uri, err := skill.ParseURI(strings.TrimSpace(request.Asked)); err == nil && request.File == "" {
+		_, file := request.View.At(uri)
 		main = file == skill.MainFile || file == "."
 	}
 	n := Counts{Read: 1}
 	if main {
 		n = Counts{Loaded: 1}
 	}
-	t.count(of.Client, e, n)
+	t.count(request.Client, e, n)
 }
 
 // count adds a load or a read to the counts of a skill and a client.
@@ -249,24 +249,24 @@ func (t *Tally) count(client string, e *catalog.Entry, n Counts) {
 // pair returns the counts of a skill and a client, or nil if there is no room for more. The caller
 // holds mu and does not use the result after another call of pair.
 func (t *Tally) pair(uri string, client int) *pair {
-	of := t.skills[uri]
-	if of != nil {
-		for i := range of.by {
-			if of.by[i].client == client {
-				return &of.by[i]
+	uses := t.skills[uri]
+	if uses != nil {
+		for i := range uses.by {
+			if uses.by[i].client == client {
+				return &uses.by[i]
 			}
 		}
 	}
 	if t.pairs >= maxPairs {
 		return nil
 	}
-	if of == nil {
-		of = &ofSkill{}
-		t.skills[uri] = of
+	if uses == nil {
+		uses = &ofSkill{}
+		t.skills[uri] = uses
 	}
 	t.pairs++
-	of.by = append(of.by, pair{client: client})
-	return &of.by[len(of.by)-1]
+	uses.by = append(uses.by, pair{client: client})
+	return &uses.by[len(uses.by)-1]
 }
 
 // inWeek adds uses to the counts of a week. The weeks are sorted. If there is no room for another
@@ -348,8 +348,8 @@ func (t *Tally) Of(e *catalog.Entry) (sum Counts) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if of := t.skills[e.URI().String()]; of != nil {
-		for _, p := range of.by {
+	if uses := t.skills[e.URI().String()]; uses != nil {
+		for _, p := range uses.by {
 			sum.add(Counts{Loaded: p.Loaded, Read: p.Read})
 		}
 	}

@@ -53,8 +53,8 @@ func readResource(t *Tally, v catalog.View, client, uri string) {
 	t.Record(&event.Event{Surface: event.MCP, Method: "resources/read", Client: client, Asked: uri, Result: event.OK, View: v})
 }
 
-// listed records that a client received a list.
-func listed(t *Tally, v catalog.View, client string) {
+// countList records that a client received a list.
+func countList(t *Tally, v catalog.View, client string) {
 	t.Record(&event.Event{Surface: event.MCP, Method: "tools/list", Client: client, Result: event.OK, View: v})
 }
 
@@ -136,8 +136,8 @@ func TestWeeks(t *testing.T) {
 		if c.weeks > 2*Weeks {
 			t.Errorf("%d weeks are counted", c.weeks)
 		}
-		if kept := string(c.Encode()); strings.Contains(kept, "zed") || !strings.Contains(kept, "editor") {
-			t.Errorf("a client that has not come for a year is kept: %s", kept)
+		if encoded := string(c.Encode()); strings.Contains(encoded, "zed") || !strings.Contains(encoded, "editor") {
+			t.Errorf("a client that has not come for a year is kept: %s", encoded)
 		}
 		if names := c.Process(v); names["zed"].Loaded != 1 {
 			t.Error("a counter of this process has gone down")
@@ -149,7 +149,7 @@ func TestWeeks(t *testing.T) {
 func TestRestore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, c := view(t), New()
-		listed(c, v, "editor")
+		countList(c, v, "editor")
 		called(c, v, "editor", "skill", []byte(`{"name":"git"}`))
 		testwait.Advance(8 * 24 * time.Hour)
 		called(c, v, "editor", "read_file_in_skill", []byte(`{"skill_name":"git","file_path":"run.sh"}`))
@@ -157,11 +157,11 @@ func TestRestore(t *testing.T) {
 			failed(c, v, "Deploy", nil)
 		}
 		want, missing := figures(c.Seen(v)), c.missing["deploy"].Times
-		kept := c.Encode()
+		encoded := c.Encode()
 		testwait.Advance(time.Hour)
 		next := New()
 		called(next, v, "zed", "skill", []byte(`{"name":"flags"}`))
-		must(t, next.Restore(kept))
+		must(t, next.Restore(encoded))
 		if sum := next.Process(v); len(sum) != 1 || sum["zed"].Loaded != 1 {
 			t.Errorf("the metrics begin with %v", sum)
 		}
@@ -169,12 +169,12 @@ func TestRestore(t *testing.T) {
 			t.Errorf("since %v, deploy %v", next.Since(), next.missing["deploy"])
 		}
 		again := New()
-		must(t, again.Restore(kept))
+		must(t, again.Restore(encoded))
 		if diff := cmp.Diff(want, figures(again.Seen(v))); diff != "" {
 			t.Errorf("-want +got\n%s", diff)
 		}
-		if !bytes.Equal(again.Encode(), kept) {
-			t.Errorf("%s\nbecame\n%s", kept, again.Encode())
+		if !bytes.Equal(again.Encode(), encoded) {
+			t.Errorf("%s\nbecame\n%s", encoded, again.Encode())
 		}
 		if again.Uses(v.Named("git")) != 2 || next.Uses(v.Named("flags")) != 1 {
 			t.Error("the order by use forgets")
@@ -185,12 +185,12 @@ func TestRestore(t *testing.T) {
 // TestRestoreRefuses checks that unreadable counts change nothing, and that the error gives the
 // reason.
 func TestRestoreRefuses(t *testing.T) {
-	kept := string(New().Encode())
+	encoded := string(New().Encode())
 	for text, want := range map[string]string{
 		"":                         "it is cut short",
-		kept[:len(kept)/2]:         "it is cut short",
+		encoded[:len(encoded)/2]:   "it is cut short",
 		"# counts\n":               "it is not JSON at byte 1",
-		kept + "x":                 "it is not JSON at byte ",
+		encoded + "x":              "it is not JSON at byte ",
 		`{}`:                       "it is of another version of knack",
 		`[]`:                       "it is JSON of another kind",
 		`"x"`:                      "it is JSON of another kind",
@@ -281,7 +281,7 @@ func TestListsAskForUses(t *testing.T) {
 	all := catalog.New([]catalog.Source{skilltest.Project(files)}, catalog.Options{Uses: counts.Uses})
 	must(t, all.Refresh(t.Context()))
 	v := skilltest.View(t, all)
-	listed(counts, v, "editor")
+	countList(counts, v, "editor")
 	called(counts, v, "editor", "skill", []byte(`{"name":"s7"}`))
 	done := make(chan Report, 1)
 	go func() { done <- counts.Seen(v) }()

@@ -382,13 +382,13 @@ func TestSlowDisk(t *testing.T) {
 				}
 				lists, last, never, first := w.lists(), w.items(slowName(slowSkills()-1)), w.items("never-there"), w.items(slowName(0))
 				asked, known := map[string]int{}, 0
-				ask := func(of string, questions map[string]func() reply, judge func(what string, got reply)) {
+				ask := func(group string, questions map[string]func() reply, judge func(what string, got reply)) {
 					for what, question := range questions {
 						before := lacks()
 						got := question()
 						if before && lacks() {
-							judge(of+", "+what, got)
-							asked[of+", "+what]++
+							judge(group+", "+what, got)
+							asked[group+", "+what]++
 						}
 					}
 				}
@@ -412,9 +412,9 @@ func TestSlowDisk(t *testing.T) {
 						return
 					}
 				}
-				for of, questions := range map[string]map[string]func() reply{"lists": lists, "last": last, "never": never} {
+				for group, questions := range map[string]map[string]func() reply{"lists": lists, "last": last, "never": never} {
 					for what := range questions {
-						if asked[of+", "+what] == 0 {
+						if asked[group+", "+what] == 0 {
 							t.Errorf("%s was never asked in time", what)
 						}
 					}
@@ -483,8 +483,8 @@ func TestSourceThatComesLater(t *testing.T) {
 			t.Helper()
 			for _, method := range []string{"tools/list", "resources/list", "prompts/list", "skills/list"} {
 				for i, got := range []reply{w.mcp(method, ""), w.old(method, "")} {
-					if is := strings.Contains(got.text, tool.MetaIncomplete) && strings.Contains(got.text, "still being read"); is != marked || method == "tools/list" && strings.Contains(got.text, "find_skills shows those that were read since") != marked {
-						t.Errorf("%s, %s, door %d: incomplete is %v: %s", what, method, i, is, short(got.text))
+					if marks := strings.Contains(got.text, tool.MetaIncomplete) && strings.Contains(got.text, "still being read"); marks != marked || method == "tools/list" && strings.Contains(got.text, "find_skills shows those that were read since") != marked {
+						t.Errorf("%s, %s, door %d: incomplete is %v: %s", what, method, i, marks, short(got.text))
 					}
 				}
 			}

@@ -54,12 +54,12 @@ func judge(t *testing.T, page string) (complaints []string) {
 					complaints = append(complaints, id+": "+one+" names no test")
 					continue
 				}
-				of, ok := tests[m[1]]
+				functions, ok := tests[m[1]]
 				if !ok {
-					of = testsIn(t, m[1])
-					tests[m[1]] = of
+					functions = testsIn(t, m[1])
+					tests[m[1]] = functions
 				}
-				if of[m[2]] == nil || m[3] != "" && !of.literals(m[2])[m[3]] {
+				if functions[m[2]] == nil || m[3] != "" && !functions.literals(m[2])[m[3]] {
 					complaints = append(complaints, id+": there is no "+one)
 				}
 			}
@@ -94,7 +94,7 @@ func testsIn(t *testing.T, dir string) packageTests {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := packageTests{}
+	functions := packageTests{}
 	for _, file := range files {
 		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 		if err != nil {
@@ -104,20 +104,20 @@ func testsIn(t *testing.T, dir string) packageTests {
 			switch decl := decl.(type) {
 			case *ast.FuncDecl:
 				if decl.Recv == nil {
-					of[decl.Name.Name] = inside(decl)
+					functions[decl.Name.Name] = inside(decl)
 				}
 			case *ast.GenDecl:
 				for _, spec := range decl.Specs {
 					if spec, ok := spec.(*ast.ValueSpec); ok {
 						for _, name := range spec.Names {
-							of[name.Name] = inside(spec)
+							functions[name.Name] = inside(spec)
 						}
 					}
 				}
 			}
 		}
 	}
-	return of
+	return functions
 }
 
 func inside(tree ast.Node) *declared {
@@ -138,11 +138,11 @@ func inside(tree ast.Node) *declared {
 
 // literals returns the strings in a declaration and in the declarations of its package that it
 // uses. They include the names of a table's rows.
-func (of packageTests) literals(name string) map[string]bool {
+func (p packageTests) literals(name string) map[string]bool {
 	out, seen := map[string]bool{}, map[string]bool{}
 	var visit func(string)
 	visit = func(name string) {
-		d := of[name]
+		d := p[name]
 		if d == nil || seen[name] {
 			return
 		}

@@ -30,8 +30,8 @@ func document(uri, text string) answer {
 	return answer{text: "URI: " + uri + "\n\n" + text, object: `{"uri":` + quote(uri) + `,"mimeType":"text/markdown","text":` + quote(text) + `}`}
 }
 
-func unsupported(shown string) answer {
-	return answer{isError: true, text: "Unsupported skill URI: " + shown + "\nUse list_skills to discover supported URIs. Currently supported: " +
+func unsupported(quoted string) answer {
+	return answer{isError: true, text: "Unsupported skill URI: " + quoted + "\nUse list_skills to discover supported URIs. Currently supported: " +
 		engage + ", skill://claude-project/gr%C3%B6%C3%9Fe/SKILL.md, skill://claude-project/postgres/SKILL.md"}
 }
 
@@ -170,8 +170,8 @@ func TestURIFallbackAsNobody(t *testing.T) {
 // TestURIList checks that the listing of this set names every URI.
 func TestURIList(t *testing.T) {
 	w := uriWorld(t)
-	const listed = "- " + engage + " engage: How to use <skills> & more\n- skill://claude-project/gr%C3%B6%C3%9Fe/SKILL.md größe: d\n- skill://claude-project/postgres/SKILL.md postgres: d"
-	w.ask(t, "uri", "list_skills", `{}`, answer{text: listed, object: `{"skills":[{"uri":"` + engage + `","name":"engage","description":"How to use <skills> & more"},` +
+	const list = "- " + engage + " engage: How to use <skills> & more\n- skill://claude-project/gr%C3%B6%C3%9Fe/SKILL.md größe: d\n- skill://claude-project/postgres/SKILL.md postgres: d"
+	w.ask(t, "uri", "list_skills", `{}`, answer{text: list, object: `{"skills":[{"uri":"` + engage + `","name":"engage","description":"How to use <skills> & more"},` +
 		`{"uri":"skill://claude-project/gr%C3%B6%C3%9Fe/SKILL.md","name":"größe","description":"d"},{"uri":"skill://claude-project/postgres/SKILL.md","name":"postgres","description":"d"}]}`})
 }
 

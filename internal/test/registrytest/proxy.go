@@ -78,9 +78,9 @@ func IsBlob(r *http.Request) bool { return strings.Contains(r.URL.Path, "/blobs/
 func IsManifest(r *http.Request) bool { return strings.Contains(r.URL.Path, "/manifests/") }
 
 // If limits a fault to the requests for which is returns true, and to the first few of each path.
-func If(is func(*http.Request) bool, times int, f Fault) Fault {
+func If(match func(*http.Request) bool, times int, f Fault) Fault {
 	return func(w http.ResponseWriter, r *http.Request, p *Proxy, n int) bool {
-		return is(r) && n < times && f(w, r, p, n)
+		return match(r) && n < times && f(w, r, p, n)
 	}
 }
 

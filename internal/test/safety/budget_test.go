@@ -141,9 +141,9 @@ func inFlight(r *trial) {
 	// A plain server of the same files shows how much time the machine and the clients need.
 	floor := read(get, func(i int) *http.Request { return get(files[i/4%len(files)]) })
 	rough := read(small, func(i int) *http.Request { return all[i%len(all)]() })
-	held := highest(k.cmd.Process.Pid)
-	r.note("%d large answers: at most %d MiB, %s", 3*len(all), held>>20, compared(rough, floor))
-	r.check("memory", over(held))
+	peak := highest(k.cmd.Process.Pid)
+	r.note("%d large answers: at most %d MiB, %s", 3*len(all), peak>>20, compared(rough, floor))
+	r.check("memory", over(peak))
 	r.check("delay", delayed(rough, calm, floor))
 
 	// The same client requests these and does not read the answers.
@@ -180,9 +180,9 @@ func inFlight(r *trial) {
 			}
 			return ask("resources/read", map[string]any{"uri": "skill://git/eight.txt"})
 		})
-		held := highest(k.cmd.Process.Pid)
-		r.note("%d that are not read: at most %d MiB, %s", asked, held>>20, compared(rough, floor))
-		r.check("memory", over(held))
+		peak := highest(k.cmd.Process.Pid)
+		r.note("%d that are not read: at most %d MiB, %s", asked, peak>>20, compared(rough, floor))
+		r.check("memory", over(peak))
 		r.check("delay", delayed(rough, calm, floor))
 	}
 	err := error(nil)
@@ -226,11 +226,11 @@ func (r *trial) limitMemory(k *knack, most int64) {
 	r.note("the system limits no memory here")
 }
 
-func over(held int64) error {
-	if held <= mostInFlight {
+func over(peak int64) error {
+	if peak <= mostInFlight {
 		return nil
 	}
-	return fmt.Errorf("%d MiB were held", held>>20)
+	return fmt.Errorf("%d MiB were held", peak>>20)
 }
 
 // delay is the time that the small calls of a client took.

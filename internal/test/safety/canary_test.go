@@ -18,8 +18,8 @@ type canary struct {
 }
 
 // newCanary returns a canary that consists of letters only, which no encoding of an answer escapes.
-func newCanary(of string) canary {
-	sum := sha256.Sum256([]byte("canary " + of))
+func newCanary(name string) canary {
+	sum := sha256.Sum256([]byte("canary " + name))
 	text := "CANARY"
 	for _, b := range sum {
 		text += string(rune('a'+b%26)) + string(rune('A'+b/26%26))

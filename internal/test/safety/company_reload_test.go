@@ -49,7 +49,7 @@ func reloads(r *trial) {
 		}
 	}
 	serves("at first", first)
-	held := first
+	current := first
 	for i, c := range []struct {
 		name string
 		lay  func(at, good string) error
@@ -66,16 +66,16 @@ func reloads(r *trial) {
 	} {
 		for _, at := range []string{config, tokens} {
 			what := filepath.Base(at) + " " + c.name
-			good := map[string]string{config: rules, tokens: line(held)}[at]
+			good := map[string]string{config: rules, tokens: line(current)}[at]
 			r.must(os.RemoveAll(at))
 			r.must(c.lay(at, good))
 			r.check(what, r.hangUp(k, notReloaded))
-			serves(what+", with the old token", held)
+			serves(what+", with the old token", current)
 			r.must(os.RemoveAll(at))
-			held = fmt.Sprintf("knack_token-of-round-%d-%s", i, filepath.Base(at))
-			r.write(home, map[string]string{"access.yaml": rules, "tokens": line(held)})
+			current = fmt.Sprintf("knack_token-of-round-%d-%s", i, filepath.Base(at))
+			r.write(home, map[string]string{"access.yaml": rules, "tokens": line(current)})
 			r.check("a good one after "+what, r.hangUp(k, takenOver))
-			serves("a good one after "+what, held)
+			serves("a good one after "+what, current)
 		}
 	}
 
@@ -112,31 +112,31 @@ func reloads(r *trial) {
 		r.write(home, map[string]string{name: whole})
 		r.check(name+" whole again", r.hangUp(k, takenOver))
 	}
-	cut("access.yaml", rules, held)
-	cut("tokens", line(held), held)
-	const listed = "knack_token-of-the-settings"
-	opens := "limits: {rate: 0}\naccess:\n  default: deny\n  tokens:\n    - hash: " + hashOf(listed) + "\n      subject: bob\n      groups: [staff]\n  rules:\n    - allow: [\"skill://git/**\"]\n    - allow: [\"skill://vault/**\"]\n      groups: [admins]\n"
-	closes := "limits: {rate: 0}\naccess:\n  default: allow\n  rules:\n    - deny: [\"skill://vault/**\"]\n      groups: [staff]\n  tokens:\n    - hash: " + hashOf(listed) + "\n      subject: bob\n      groups: [staff]\n"
+	cut("access.yaml", rules, current)
+	cut("tokens", line(current), current)
+	const token = "knack_token-of-the-settings"
+	opens := "limits: {rate: 0}\naccess:\n  default: deny\n  tokens:\n    - hash: " + hashOf(token) + "\n      subject: bob\n      groups: [staff]\n  rules:\n    - allow: [\"skill://git/**\"]\n    - allow: [\"skill://vault/**\"]\n      groups: [admins]\n"
+	closes := "limits: {rate: 0}\naccess:\n  default: allow\n  rules:\n    - deny: [\"skill://vault/**\"]\n      groups: [staff]\n  tokens:\n    - hash: " + hashOf(token) + "\n      subject: bob\n      groups: [staff]\n"
 	for _, text := range []string{opens, closes} {
 		r.write(home, map[string]string{"access.yaml": text})
 		r.check("settings with a token", r.hangUp(k, takenOver))
-		cut("access.yaml", text, listed)
+		cut("access.yaml", text, token)
 	}
 	if revoked == 0 {
 		r.check("tokens that a cut takes whole", errors.New("none was met"))
 	}
 	r.write(home, map[string]string{"access.yaml": rules})
 	r.check("the rules of before", r.hangUp(k, takenOver))
-	serves("the rules of before", held)
+	serves("the rules of before", current)
 
 	for what, text := range map[string]string{"blank": " \n\n", "a comment": "# " + rules[:10] + "\n", "of other sections": "limits: {rate: 0}\n", "without the default": "access:\n", "without the rules": "access: {default: allow}\n", "wrong at its end": "access: {default: allow, rules: []}\nlimits: {rat: 0}\n"} {
 		r.write(home, map[string]string{"access.yaml": text})
 		r.check("access.yaml "+what, r.hangUp(k, notReloaded))
-		serves("access.yaml "+what, held)
+		serves("access.yaml "+what, current)
 	}
 	r.write(home, map[string]string{"access.yaml": "limits: {rate: 0}\naccess: {default: allow, rules: []}\n"})
 	r.check("no rules, in words", r.hangUp(k, takenOver))
-	a, err := r.browse(client, "GET", base+"/skills/vault/", "", "Authorization", "Bearer "+held)
+	a, err := r.browse(client, "GET", base+"/skills/vault/", "", "Authorization", "Bearer "+current)
 	r.check("no rules, in words", errors.Join(err, status(a.status, 200)))
 	r.ends([]*knack{k})
 
@@ -145,10 +145,10 @@ func reloads(r *trial) {
 	r.write(home, map[string]string{".config/knack/knack.yaml": rules})
 	k = r.http(setting{home: home}, "--no-builtin", "--dir", root, "--token-file", tokens)
 	base = strings.TrimSuffix(k.url, "/mcp")
-	serves("by the user's own file", held)
+	serves("by the user's own file", current)
 	r.must(os.Remove(own))
 	r.check("the user's own file is gone", r.hangUp(k, notReloaded))
-	serves("the user's own file is gone", held)
+	serves("the user's own file is gone", current)
 	r.ends([]*knack{k})
 }
 

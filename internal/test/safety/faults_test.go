@@ -167,7 +167,7 @@ func badDisk(r *trial) {
 		return
 	}
 	w := &ways{r: r, flags: []string{"--no-builtin", "--dir", root}}
-	all, servers := w.of()
+	all, servers := w.start()
 	says := func(what, answer string, err error, want ...string) {
 		if err == nil {
 			err = fmt.Errorf("does not say %q: %s", want, excerpt(answer))
@@ -217,16 +217,16 @@ func noDescriptors(r *trial) {
 	// Connections take all descriptors, and then calls use these connections.
 	at := strings.TrimSuffix(strings.TrimPrefix(k.url, "http://"), "/mcp")
 	for round := range r.pick(2, 6) {
-		var held []net.Conn
+		var conns []net.Conn
 		for range 60 {
 			c, err := net.DialTimeout("tcp", at, time.Second)
 			if err != nil {
 				break
 			}
-			held = append(held, c)
+			conns = append(conns, c)
 		}
 		var wg sync.WaitGroup
-		for _, c := range held {
+		for _, c := range conns {
 			wg.Go(func() {
 				_ = c.SetDeadline(time.Now().Add(2 * time.Second))
 				_, _ = fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nMcp-Protocol-Version: 2025-11-25\r\nContent-Length: 2\r\n\r\n{}")
@@ -235,7 +235,7 @@ func noDescriptors(r *trial) {
 		}
 		r.write(root, map[string]string{fmt.Sprintf("new-%02d/SKILL.md", round): skillMD("new", "x")}) // causes a refresh meanwhile
 		wg.Wait()
-		for _, c := range held {
+		for _, c := range conns {
 			c.Close()
 		}
 		err := error(nil)
@@ -268,8 +268,8 @@ func noDescriptors(r *trial) {
 	}
 }
 
-// listed reports whether find_skills lists a skill.
-func listed(k *knack, name string) (bool, error) {
+// inList reports whether find_skills lists a skill.
+func inList(k *knack, name string) (bool, error) {
 	line, err := k.call("tools/call", tool("find_skills", map[string]any{}))
 	return bytes.Contains(line, []byte("- "+name+" (")), err
 }
@@ -279,7 +279,7 @@ func (r *trial) becomes(k *knack, name string, want bool, within time.Duration) 
 	var got bool
 	var err error
 	if !testwait.Within(within, func() bool {
-		got, err = listed(k, name)
+		got, err = inList(k, name)
 		return err != nil || got == want
 	}) {
 		return fmt.Errorf("%s listed: %v, and not %v, not within %v", name, got, want, within)
@@ -309,8 +309,8 @@ func rootShut(r *trial) {
 	// A change elsewhere triggers a refresh.
 	r.write(b, map[string]string{"sed/SKILL.md": skillMD("sed", "x")})
 	r.check("the other root is looked at", r.becomes(k, "sed", true, r.every()))
-	is, err := listed(k, "git")
-	if err == nil && !is {
+	found, err := inList(k, "git")
+	if err == nil && !found {
 		err = errors.New("is not listed any more")
 	}
 	r.check("the last good skills", err)

@@ -170,13 +170,13 @@ func (r *trial) fuzzTargets() (names []string) {
 
 // recorded returns the executions of a target in all runs, including n new ones. With SAFETY_WRITE
 // it also writes the sum into testdata/fuzz.tsv.
-func recorded(of string, n int) (total int, err error) {
+func recorded(target string, n int) (total int, err error) {
 	name := filepath.Join("testdata", "fuzz.tsv")
 	data, err := os.ReadFile(name)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return 0, err
 	}
-	counts := map[string]int{of: n}
+	counts := map[string]int{target: n}
 	for l := range strings.Lines(string(data)) {
 		key, n, _ := strings.Cut(strings.TrimSpace(l), "\t")
 		if before, err := strconv.Atoi(n); err == nil {

@@ -350,7 +350,7 @@ func heldBack(r *trial) {
 func heldProjects(r *trial) {
 	for _, c := range []struct {
 		what, users, projects string
-		held                  bool
+		withheld              bool
 	}{
 		{"neither", "", "", false}, {"the user's alone", heldPolicy, "", true}, {"the project's alone", "", heldPolicy, false},
 		{"the project's says off", heldPolicy, "scan: {mode: off}\n", true},
@@ -377,7 +377,7 @@ func heldProjects(r *trial) {
 			return string(line), err
 		}}) {
 			answer, err := v.ask("skills/list", map[string]any{})
-			if got := !strings.Contains(answer, "About tool"); err == nil && (got != c.held || !strings.Contains(answer, "About fine")) {
+			if got := !strings.Contains(answer, "About tool"); err == nil && (got != c.withheld || !strings.Contains(answer, "About fine")) {
 				err = fmt.Errorf("held back is %v: %s", got, excerpt(answer))
 			}
 			r.check(c.what+", "+v.name, err)

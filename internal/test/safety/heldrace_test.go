@@ -108,7 +108,7 @@ func heldRace(r *trial) {
 	r.must(os.Symlink("skills", filepath.Join(home, "link")))
 	w := &ways{r: r, set: setting{home: home}, flags: []string{"--no-builtin", "--dir", filepath.Join(home, "link"), "--dir", filepath.Join(home, "other")}}
 	w.client = &http.Client{Timeout: r.patience(), Transport: &http.Transport{MaxIdleConnsPerHost: 16}}
-	all, servers := w.of()
+	all, servers := w.start()
 	canaries := map[string]canary{"a file that is bad": c}
 	k, web := servers[0], servers[1]
 	questions := map[string]func() (string, error){}

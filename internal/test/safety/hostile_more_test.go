@@ -111,7 +111,7 @@ func hostileArguments(r *trial) {
 	f := r.plantForest()
 	base := filepath.Dir(f.root)
 	w := &ways{r: r, set: setting{env: f.env}, flags: []string{"--no-builtin", "--dir", f.root}}
-	all, servers := w.of()
+	all, servers := w.start()
 	for n, way := range all {
 		for i, path := range hostilePaths(base) {
 			if r.sampled(way, i) || r.fast && (i+n)%6 != 0 { // in CI each path is requested in a sixth of the ways
@@ -238,7 +238,7 @@ func hostilePermissions(r *trial) {
 		r.must(os.Chmod(filepath.Join(root, name), mode))
 	}
 	w := &ways{r: r, set: setting{nobody: true, home: "/"}, flags: []string{"--no-builtin", "--dir", root}}
-	all, servers := w.of()
+	all, servers := w.start()
 	canaries := map[string]canary{"an unreadable file": shut}
 	for _, way := range all {
 		for _, c := range []struct{ skill, path, inside string }{
@@ -292,7 +292,7 @@ func hostileWidth(r *trial) {
 		}
 	}
 	w := &ways{r: r, flags: []string{"--no-builtin", "--dir", root}}
-	all, servers := w.of()
+	all, servers := w.start()
 	for _, way := range all {
 		for i, c := range []struct{ skill, path, inside string }{
 			{"wide", "SKILL.md", "Read me."}, {"wide", fmt.Sprintf("file-%06d.md", n-1), ""}, {"wide", "none.md", ""}, {"wide", ".", ""}, {"wide", "..", ""},

@@ -30,7 +30,7 @@ func hostileEntries(r *trial) {
 	stop := f.grow(r)
 	defer stop()
 	w := &ways{r: r, set: setting{env: f.env}, flags: []string{"--no-builtin", "--dir", f.root}}
-	all, servers := w.of()
+	all, servers := w.start()
 	for _, way := range all {
 		for i, e := range f.entries {
 			if r.sampled(way, i) {

@@ -128,9 +128,9 @@ func swapsOfOld(r *trial) {
 		r.must(unix.Renameat2(unix.AT_FDCWD, filepath.Join(base, in+what), unix.AT_FDCWD, filepath.Join(base, "spare", what), unix.RENAME_EXCHANGE))
 	}
 	all := []string{"d", "e", "x", "t"}
-	// of checks that an answer has one of the two versions, or, if only is not negative, that
+	// compare checks that an answer has one of the two versions, or, if only is not negative, that
 	// version.
-	of := func(q question, answer string, only int) error {
+	compare := func(q question, answer string, only int) error {
 		if err := leaks(answer, map[string]canary{"a file outside": outside}); err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ func swapsOfOld(r *trial) {
 			for range 3 {
 				answer, err := q.ask()
 				if err == nil {
-					err = of(q, answer, n%2)
+					err = compare(q, answer, n%2)
 				}
 				r.check(q.name, err)
 			}
@@ -198,7 +198,7 @@ func swapsOfOld(r *trial) {
 					for range 2 {
 						answer, err := q.ask()
 						if err == nil {
-							err = of(q, answer, -1)
+							err = compare(q, answer, -1)
 						}
 						r.check(q.name+", under swaps", err)
 					}

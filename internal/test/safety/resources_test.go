@@ -112,7 +112,7 @@ func (r *trial) longSession(root string) {
 	web := r.http(setting{}, "--no-builtin", "--dir", root)
 	w := &ways{r: r, client: &http.Client{Timeout: r.patience()}}
 	id := w.dial(web)
-	full := func() held {
+	full := func() heapUse {
 		for i := range 24 {
 			_, err := w.post(web, legacyEra, id, "resources/read", map[string]any{"uri": fmt.Sprintf("skill://s-000/big-%d.txt", i%8)})
 			r.check("a read", err)
@@ -232,11 +232,11 @@ func main() {
 `},
 }
 
-// held is the heap that a server reports after a garbage collection.
-type held struct{ live, objects, goroutines int64 }
+// heapUse is the heap that a server reports after a garbage collection.
+type heapUse struct{ live, objects, goroutines int64 }
 
 // heap requests the report about the heap.
-func (k *knack) heap() (h held, err error) {
+func (k *knack) heap() (h heapUse, err error) {
 	if err := k.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
 		return h, err
 	}
@@ -340,7 +340,7 @@ func soak(r *trial) {
 		w.end(web, w.dial(web))
 	})
 	type sample struct {
-		held
+		heapUse
 		load
 	}
 	var samples [2][]sample
@@ -360,11 +360,11 @@ func soak(r *trial) {
 		return
 	}
 	for i, k := range []*knack{k, web} {
-		name, of := []string{"stdio", "http"}[i], samples[i]
-		second, last := of[len(of)/4:len(of)/2], of[len(of)*3/4:]
-		median := func(of []sample, what func(sample) int64) int64 {
-			all := make([]int64, len(of))
-			for i, s := range of {
+		name, series := []string{"stdio", "http"}[i], samples[i]
+		second, last := series[len(series)/4:len(series)/2], series[len(series)*3/4:]
+		median := func(window []sample, what func(sample) int64) int64 {
+			all := make([]int64, len(window))
+			for i, s := range window {
 				all[i] = what(s)
 			}
 			slices.Sort(all)
@@ -372,16 +372,16 @@ func soak(r *trial) {
 		}
 		var said []string
 		for _, m := range []struct {
-			what  string
-			of    func(sample) int64
-			unit  int64
-			slack int64 // an answer of 2 MiB and its copies, and the rows of lists of skills
+			what    string
+			measure func(sample) int64
+			unit    int64
+			slack   int64 // an answer of 2 MiB and its copies, and the rows of lists of skills
 		}{
 			{"MiB live", func(s sample) int64 { return s.live }, 1 << 20, 16 << 20},
 			{"thousand objects", func(s sample) int64 { return s.objects }, 1000, 20_000},
 			{"goroutines", func(s sample) int64 { return s.goroutines }, 1, 16},
 		} {
-			before, now := median(second, m.of), median(last, m.of)
+			before, now := median(second, m.measure), median(last, m.measure)
 			err := error(nil)
 			if now > before*115/100+m.slack {
 				err = fmt.Errorf("memory grew from %d %s in the second quarter to %d in the last", before/m.unit, m.what, now/m.unit)
@@ -390,7 +390,7 @@ func soak(r *trial) {
 			said = append(said, fmt.Sprintf("%d then %d %s", before/m.unit, now/m.unit, m.what))
 		}
 		files := 0
-		for _, s := range of {
+		for _, s := range series {
 			files = max(files, s.files)
 		}
 		err := error(nil)

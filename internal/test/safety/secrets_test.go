@@ -47,7 +47,7 @@ func secretCanaries(r *trial) {
 	home := r.dir()
 	root := filepath.Join(home, "skills")
 	planted := 0
-	plant := func(of string) canary { planted++; return newCanary(of) }
+	plant := func(name string) canary { planted++; return newCanary(name) }
 	env, set := map[string]canary{}, setting{home: home}
 	for _, name := range secretNames {
 		c := plant(name)
@@ -149,11 +149,11 @@ func (r *trial) secretCalls(set setting, flags []string, env, inFiles map[string
 	for _, tools := range []string{"default", "runner", "wave", "uri", "universal"} {
 		k := r.stdio(set, append([]string{"--tools", tools, "--audit", "audit-" + tools}, flags...)...)
 		logged := map[string]canary{}
-		arg := func(of string) string {
-			c := plant(tools + of)
-			logged["an argument, "+of] = c
-			if !slices.Contains([]string{"name", "skill_name", "file_path", "no file", "authority"}, of) {
-				unwritten[tools+", an argument, "+of] = c
+		arg := func(name string) string {
+			c := plant(tools + name)
+			logged["an argument, "+name] = c
+			if !slices.Contains([]string{"name", "skill_name", "file_path", "no file", "authority"}, name) {
+				unwritten[tools+", an argument, "+name] = c
 			}
 			return c.text
 		}

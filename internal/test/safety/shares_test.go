@@ -74,15 +74,15 @@ func shares(r *trial) {
 		id, said, err := begin(w, k, nil)
 		return id != "", said, err
 	}
-	for _, of := range []struct {
+	for _, kind := range []struct {
 		what string
 		take func(*ways) (bool, string, error)
 	}{{"sessions", session}, {"streams", stream}} {
 		take := func(w *ways) (n int, said string) {
 			for n <= places {
-				ok, said, err := of.take(w)
+				ok, said, err := kind.take(w)
 				if err != nil {
-					r.check(of.what, err)
+					r.check(kind.what, err)
 					return n, said
 				}
 				if !ok {
@@ -95,17 +95,17 @@ func shares(r *trial) {
 		had, said := take(one)
 		r.count(had)
 		err := error(nil)
-		if had != places*3/4 || !strings.HasPrefix(said, "429 ") || !strings.Contains(said, fmt.Sprintf("you have %d of the %d open %s", had, had, of.what)) {
+		if had != places*3/4 || !strings.HasPrefix(said, "429 ") || !strings.Contains(said, fmt.Sprintf("you have %d of the %d open %s", had, had, kind.what)) {
 			err = fmt.Errorf("%d of %d, then %s", had, places, excerpt(said))
 		}
-		r.check(of.what+" of one client", err)
+		r.check(kind.what+" of one client", err)
 		left, said := take(other)
 		r.count(left)
 		err = nil
 		if left != places/4 || !strings.HasPrefix(said, "429 ") {
 			err = fmt.Errorf("%d of %d, then %s", left, places-had, excerpt(said))
 		}
-		r.check(of.what+" left to another", err)
+		r.check(kind.what+" left to another", err)
 	}
 	r.ends([]*knack{k})
 }
@@ -135,8 +135,8 @@ func initializes(r *trial) {
 	for range 3 { // each would take 140 MiB
 		for _, method := range []string{"tools/list", "subscriptions/listen"} {
 			said, err := w.post(k, modernEra, "", method, map[string]any{"x": make([]struct{}, 1<<20)})
-			if held := highest(k.cmd.Process.Pid); err == nil && (!strings.Contains(said, "JSON values") || held > before+64<<20) {
-				err = fmt.Errorf("%d MiB, %s", held>>20, excerpt(said))
+			if peak := highest(k.cmd.Process.Pid); err == nil && (!strings.Contains(said, "JSON values") || peak > before+64<<20) {
+				err = fmt.Errorf("%d MiB, %s", peak>>20, excerpt(said))
 			}
 			r.check(method+" of a million values", err)
 		}

@@ -83,7 +83,7 @@ func (r *trial) unread(root, set, method string, params map[string]any) {
 		})
 	}
 	pause(4 * time.Second)
-	held := highest(k.cmd.Process.Pid)
+	peak := highest(k.cmd.Process.Pid)
 	leave()
 	done.Wait()
 	r.count(calls)
@@ -92,8 +92,8 @@ func (r *trial) unread(root, set, method string, params map[string]any) {
 		err = errors.New("no call was answered")
 	}
 	r.check(what, err)
-	r.Logf("%d × %s unread, %d of them answered: at most %d MiB", calls, what, begun.Load(), held>>20)
-	r.check(what, over(held))
+	r.Logf("%d × %s unread, %d of them answered: at most %d MiB", calls, what, begun.Load(), peak>>20)
+	r.check(what, over(peak))
 	k.kill()
 }
 
@@ -122,8 +122,8 @@ func unreadPrompts(r *trial, root string) {
 	_, err = io.WriteString(in, calls.String())
 	r.must(err)
 	pause(4 * time.Second)
-	held := highest(cmd.Process.Pid)
+	peak := highest(cmd.Process.Pid)
 	r.count(300)
-	r.note("300 × prompts/get unread over stdio: at most %d MiB", held>>20)
-	r.check("prompts/get over stdio", over(held))
+	r.note("300 × prompts/get unread over stdio: at most %d MiB", peak>>20)
+	r.check("prompts/get over stdio", over(peak))
 }

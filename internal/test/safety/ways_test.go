@@ -56,8 +56,8 @@ type via struct {
 	ask  func(method string, params map[string]any) (string, error)
 }
 
-// of starts servers and returns all ways to request a file from them.
-func (w *ways) of() (all []way, servers []*knack) {
+// start starts servers and returns all ways to request a file from them.
+func (w *ways) start() (all []way, servers []*knack) {
 	stdio := w.r.stdio(w.set, w.flags...)
 	web := w.r.http(w.set, w.flags...)
 	servers = []*knack{stdio, web}

@@ -110,12 +110,12 @@ func (r *trial) cost(text string) (time.Duration, int64, ran) {
 	defer timer.Stop()
 	// The system's peak for a child process starts at its parent's memory, so the child is measured
 	// while it lives.
-	held, ended := int64(0), make(chan struct{})
+	peak, ended := int64(0), make(chan struct{})
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
 		for {
-			held = max(held, highest(cmd.Process.Pid))
+			peak = max(peak, highest(cmd.Process.Pid))
 			select {
 			case <-ended:
 				return
@@ -130,7 +130,7 @@ func (r *trial) cost(text string) (time.Duration, int64, ran) {
 		errout.WriteString("EXECUTED")
 	}
 	took := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	return took, held, ran{status: cmd.ProcessState.ExitCode(), out: out.String(), errout: errout.String()}
+	return took, peak, ran{status: cmd.ProcessState.ExitCode(), out: out.String(), errout: errout.String()}
 }
 
 // highest returns the peak memory of a process, or 0 if it has ended.
@@ -157,7 +157,7 @@ func hostileDocuments(r *trial) {
 		var err error
 		// The cost is the smallest of several runs, since the collector, the system and shared
 		// caches add varying work.
-		took, held, tries := time.Hour, int64(1<<62), 10
+		took, peak, tries := time.Hour, int64(1<<62), 10
 		if r.says != nil {
 			tries = 3
 		}
@@ -167,8 +167,8 @@ func hostileDocuments(r *trial) {
 				err = fmt.Errorf("did not decide: status %d: %s", o.status, excerpt(o.all()))
 				break
 			}
-			took, held = min(took, t), min(held, m)
-			if took <= mostTimes*base && held-memory <= mostMemory {
+			took, peak = min(took, t), min(peak, m)
+			if took <= mostTimes*base && peak-memory <= mostMemory {
 				break
 			}
 		}
@@ -176,10 +176,10 @@ func hostileDocuments(r *trial) {
 		case err != nil:
 		case took > mostTimes*base:
 			err = fmt.Errorf("%v of processor time, and %v for one line", took, base)
-		case held-memory > mostMemory:
-			err = fmt.Errorf("%d MiB of memory", (held-memory)>>20)
+		case peak-memory > mostMemory:
+			err = fmt.Errorf("%d MiB of memory", (peak-memory)>>20)
 		default:
-			most, mostM = max(most, took-base), max(mostM, held-memory)
+			most, mostM = max(most, took-base), max(mostM, peak-memory)
 		}
 		r.check(name, err)
 	}

@@ -38,7 +38,7 @@ func Until(t testing.TB, ok func() bool, what ...any) {
 	}
 	missing := ""
 	for _, w := range what {
-		if text, is := w.(func() string); is {
+		if text, lazy := w.(func() string); lazy {
 			w = text()
 		}
 		missing += fmt.Sprint(" ", w)

@@ -94,9 +94,9 @@ func writeJSON(file string, v any) error {
 func (c *client) ask(method, era, session string) (body []byte, header map[string]string) {
 	c.next++
 	t := c.all[c.next%len(c.all)]
-	params, shown := map[string]any{"uri": t.URI}, t.URI
+	params, subject := map[string]any{"uri": t.URI}, t.URI
 	skill := func(name string) {
-		method, shown, params = "tools/call", "skill", map[string]any{"name": "skill", "arguments": map[string]any{"name": name}}
+		method, subject, params = "tools/call", "skill", map[string]any{"name": "skill", "arguments": map[string]any{"name": name}}
 	}
 	name := "bench"
 	if list, ok := strings.CutPrefix(method, "new "); ok {
@@ -119,7 +119,7 @@ func (c *client) ask(method, era, session string) (body []byte, header map[strin
 	meta["io.modelcontextprotocol/protocolVersion"], meta["io.modelcontextprotocol/clientCapabilities"] = era, map[string]any{}
 	meta["io.modelcontextprotocol/clientInfo"] = map[string]any{"name": name, "version": "1"}
 	if header["Mcp-Method"] = method; method != "skills/get" {
-		header["Mcp-Name"] = shown
+		header["Mcp-Name"] = subject
 	}
 	return message(c.next, method, params), header
 }
@@ -165,7 +165,7 @@ func (b *bench) open(k kind, t *tree, argv ...string) (side, error) {
 	case k.http:
 		return b.serveHTTP(argv[0], t)
 	case !floor && k.era == legacy:
-		return b.listed(argv[0], t)
+		return b.startListed(argv[0], t)
 	}
 	p, err := start(b.ctx, t.home, argv...)
 	if err != nil || !k.http {
@@ -213,7 +213,7 @@ func (p *proc) run(c *client, k kind, n int) (float64, float64, error) {
 
 func (s *served) ask(c *client, k kind) (string, []byte, error) {
 	body, header := c.ask(k.method, k.era, s.session)
-	got, answer, err := once(s.addr, httpCall(s.addr, header, body))
+	got, answer, err := fetchOnce(s.addr, httpCall(s.addr, header, body))
 	return got.Get("Content-Type"), answer, err
 }
 
@@ -265,9 +265,9 @@ func (b *bench) kind(k kind, t *tree, c *client, table string) error {
 	var answers [][]byte
 	var contentType string
 	for range 100 {
-		of := k
-		of.method = strings.TrimPrefix(k.method, "same ")
-		what, answer, err := sides[ours].ask(c, of)
+		request := k
+		request.method = strings.TrimPrefix(k.method, "same ")
+		what, answer, err := sides[ours].ask(c, request)
 		if err != nil || !bytes.Contains(answer, []byte(`"result":`)) || bytes.Contains(answer, []byte(`"isError":true`)) {
 			return fmt.Errorf("%s: answered %.300s, %v", k.what, answer, err)
 		}
@@ -415,8 +415,8 @@ func (b *bench) loading(k kind, rounds int, f func(string, side, *client) error)
 	return err
 }
 
-// listed starts a knack over stdio, and returns once it has answered the first list.
-func (b *bench) listed(knack string, t *tree) (*proc, error) {
+// startListed starts a knack over stdio, and returns once it has answered the first list.
+func (b *bench) startListed(knack string, t *tree) (*proc, error) {
 	p, err := b.serve(knack, t)
 	if err == nil {
 		if err = p.call("tools/list", map[string]any{}, nil); err != nil {

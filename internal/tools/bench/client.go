@@ -199,14 +199,14 @@ func (b *bench) serveHTTP(knack string, t *tree) (*served, error) {
 	_, rest, _ := strings.Cut(text, "http://")
 	s := &served{proc: p}
 	s.addr, _, _ = strings.Cut(rest, "/mcp")
-	header, body, err := once(s.addr, httpCall(s.addr, nil, message(1, "initialize", hello())))
+	header, body, err := fetchOnce(s.addr, httpCall(s.addr, nil, message(1, "initialize", hello())))
 	if err == nil {
 		if s.session = header.Get("Mcp-Session-Id"); s.session == "" {
 			err = fmt.Errorf("no session: %s", body)
 		}
 	}
 	if err == nil {
-		_, _, err = once(s.addr, httpCall(s.addr, map[string]string{"Mcp-Session-Id": s.session, "Mcp-Protocol-Version": legacy}, []byte(initialized)))
+		_, _, err = fetchOnce(s.addr, httpCall(s.addr, map[string]string{"Mcp-Session-Id": s.session, "Mcp-Protocol-Version": legacy}, []byte(initialized)))
 	}
 	if err != nil {
 		s.end()
@@ -270,8 +270,8 @@ func send(c net.Conn, in *bufio.Reader, request []byte, body io.Writer) (http.He
 	return resp.Header, err
 }
 
-// once sends a request on a new connection.
-func once(addr string, request []byte) (http.Header, []byte, error) {
+// fetchOnce sends a request on a new connection.
+func fetchOnce(addr string, request []byte) (http.Header, []byte, error) {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		return nil, nil, err

@@ -239,11 +239,11 @@ func (b *bench) median(key string) float64 { return quantile(b.samples[key], .5)
 
 func key(what string, n int) string { return fmt.Sprintf("%s/%d", what, n) }
 
-func quantile(of []float64, q float64) float64 {
-	if len(of) == 0 {
+func quantile(values []float64, q float64) float64 {
+	if len(values) == 0 {
 		return 0
 	}
-	s := slices.Sorted(slices.Values(of))
+	s := slices.Sorted(slices.Values(values))
 	at := q * float64(len(s)-1)
 	i := int(at)
 	if i+1 == len(s) {

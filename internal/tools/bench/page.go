@@ -62,8 +62,8 @@ func (b *bench) relative(what, series, floor, unit string, limit float64) row {
 	return r
 }
 
-// kept adds to a row whether the series is worse than the old build's by more than a factor.
-func (b *bench) kept(r row, series string, most float64) row {
+// compared adds to a row whether the series is worse than the old build's by more than a factor.
+func (b *bench) compared(r row, series string, most float64) row {
 	if r.before != "" {
 		r.before += fmt.Sprintf(" (≤ %g: %s)", most, judge(b.change(series), most))
 	}

@@ -46,7 +46,7 @@ func (b *bench) pulls() (rows []row, err error) {
 		if err := errors.Join(w.floors(), w.index(n)); err != nil {
 			return nil, err
 		}
-		if err := b.inTurn(round, w.once); err != nil {
+		if err := b.inTurn(round, w.measure); err != nil {
 			return nil, err
 		}
 		if err := b.inTurn(round, func(k build) error { return w.swaps(k, t) }); err != nil {
@@ -229,9 +229,9 @@ func (w *pullWorld) floors() error {
 	return nil
 }
 
-// once measures a build. It takes the time directly at the registry, and counts the requests
+// measure measures a build. It takes the time directly at the registry, and counts the requests
 // through the proxy.
-func (w *pullWorld) once(k build) error {
+func (w *pullWorld) measure(k build) error {
 	b := w.b
 	all := 0.0
 	for _, host := range []string{w.host, w.proxy} {

@@ -34,7 +34,7 @@ func (b *bench) refresh() (rows []row, err error) {
 			time.Sleep(interval / 2)
 		}
 		for _, n := range sizes {
-			if idle[key("refresh", n)+"/"+build.name], err = b.listed(build.knack, b.trees[n]); err != nil {
+			if idle[key("refresh", n)+"/"+build.name], err = b.startListed(build.knack, b.trees[n]); err != nil {
 				return nil, err
 			}
 		}
@@ -56,7 +56,7 @@ func (b *bench) refresh() (rows []row, err error) {
 		if err != nil {
 			return nil, err
 		}
-		r := b.kept(b.absolute(fmt.Sprintf("processor of an idle server of %s skills, each 30 s", count(n)), key("refresh", n), "ms", 0, 300), key("refresh", n), 1.1)
+		r := b.compared(b.absolute(fmt.Sprintf("processor of an idle server of %s skills, each 30 s", count(n)), key("refresh", n), "ms", 0, 300), key("refresh", n), 1.1)
 		r.got += fmt.Sprintf(" (the stat floor takes %.0f on all processors)", floor)
 		rows = append(rows, r)
 	}
@@ -105,7 +105,7 @@ func (b *bench) acrossOnce(t *tree) (wrong int, err error) {
 		}
 	}()
 	for _, build := range b.builds {
-		if sides[build.name], err = b.listed(build.knack, t); err != nil {
+		if sides[build.name], err = b.startListed(build.knack, t); err != nil {
 			return 0, err
 		}
 	}
@@ -150,11 +150,11 @@ func (b *bench) changes() ([]row, error) {
 			return nil, err
 		}
 	}
-	return []row{b.kept(b.absolute(fmt.Sprintf("one changed skill among %s visible", count(n)), "change", "ms", 0, 500), "change", 1.1)}, nil
+	return []row{b.compared(b.absolute(fmt.Sprintf("one changed skill among %s visible", count(n)), "change", "ms", 0, 500), "change", 1.1)}, nil
 }
 
 func (b *bench) changeOf(build build, t *tree, round int) error {
-	p, err := b.listed(build.knack, t)
+	p, err := b.startListed(build.knack, t)
 	if err != nil {
 		return err
 	}

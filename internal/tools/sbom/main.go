@@ -61,13 +61,13 @@ func main() {
 	}
 	enc := json.NewEncoder(os.Stdout)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(of(info)); err != nil {
+	if err := enc.Encode(newBOM(info)); err != nil {
 		fmt.Fprintln(os.Stderr, "sbom:", err)
 		os.Exit(1)
 	}
 }
 
-func of(info *debug.BuildInfo) bom {
+func newBOM(info *debug.BuildInfo) bom {
 	main := module("application", &info.Main)
 	for _, s := range info.Settings {
 		if strings.HasPrefix(s.Key, "GO") || s.Key == "CGO_ENABLED" || s.Key == "-trimpath" || s.Key == "vcs.revision" {

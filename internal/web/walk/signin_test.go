@@ -215,8 +215,8 @@ func TestWalkLogin(t *testing.T) {
 		must(t, err)
 		must(t, os.WriteFile(file, data, 0o600))
 		follows(func() bool { return token()["expiry"] != past })
-		if is := token(); is["accessToken"] == was["accessToken"] || is["refreshToken"] == was["refreshToken"] || is["refreshToken"] == nil {
-			t.Error("the login is not renewed:", is)
+		if renewed := token(); renewed["accessToken"] == was["accessToken"] || renewed["refreshToken"] == was["refreshToken"] || renewed["refreshToken"] == nil {
+			t.Error("the login is not renewed:", renewed)
 		}
 	}
 	if out, err := knack("logout", "acme").CombinedOutput(); err != nil || !strings.Contains(string(out), "signed out of acme") {

@@ -118,22 +118,22 @@ func tools(v any, namespace string) (out []Tool) {
 
 // Text returns every string in the request that the model reads, on separate lines: instructions,
 // messages, and visible tools.
-func (r Request) Text() string { return strings.Join(shown(r.body, nil), "\n") }
+func (r Request) Text() string { return strings.Join(stringsIn(r.body, nil), "\n") }
 
 // Messages returns the same as [Request.Text], but without the tools.
 func (r Request) Messages() string {
-	return strings.Join(shown(r.body, func(key string) bool { return key == "tools" }), "\n")
+	return strings.Join(stringsIn(r.body, func(key string) bool { return key == "tools" }), "\n")
 }
 
-// shown returns the strings in a value, in the order of its keys. It leaves out the keys for which
+// stringsIn returns the strings in a value, in the order of its keys. It leaves out the keys for which
 // skip returns true.
-func shown(v any, skip func(key string) bool) (out []string) {
+func stringsIn(v any, skip func(key string) bool) (out []string) {
 	switch v := v.(type) {
 	case string:
 		return []string{v}
 	case []any:
 		for _, item := range v {
-			out = append(out, shown(item, skip)...)
+			out = append(out, stringsIn(item, skip)...)
 		}
 	case map[string]any:
 		if v["defer_loading"] == true {
@@ -146,7 +146,7 @@ func shown(v any, skip func(key string) bool) (out []string) {
 		slices.Sort(keys)
 		for _, key := range keys {
 			if skip == nil || !skip(key) {
-				out = append(out, shown(v[key], skip)...)
+				out = append(out, stringsIn(v[key], skip)...)
 			}
 		}
 	}
@@ -165,7 +165,7 @@ func (r Request) Result(id string) (string, bool) {
 				walk(item)
 			}
 		case map[string]any:
-			of, content, ok := result(v)
+			call, content, ok := result(v)
 			if !ok {
 				for _, key := range []string{"messages", "input", "contents", "content", "parts"} {
 					walk(v[key])
@@ -173,7 +173,7 @@ func (r Request) Result(id string) (string, bool) {
 				return
 			}
 			last = []string{content}
-			if of == id {
+			if call == id {
 				found = append(found, content)
 			}
 		}
@@ -200,13 +200,13 @@ func result(m map[string]any) (id, content string, ok bool) {
 	case "function_call_output", "custom_tool_call_output":
 		return text(m["call_id"]), strings.Join(texts(m["output"]), "\n"), true
 	case "tool_search_output":
-		return text(m["call_id"]), strings.Join(shown(m["tools"], nil), "\n"), true
+		return text(m["call_id"]), strings.Join(stringsIn(m["tools"], nil), "\n"), true
 	}
 	return "", "", false
 }
 
 // texts returns the strings of a result without the type names of its parts.
-func texts(v any) []string { return shown(v, func(key string) bool { return key == "type" }) }
+func texts(v any) []string { return stringsIn(v, func(key string) bool { return key == "type" }) }
 
 func list(v any) []any {
 	out, _ := v.([]any)

@@ -64,7 +64,7 @@ func New(o httpguard.Options, server httpguard.Server, core Core) (*Handler, err
 	}
 	h := &Handler{
 		Guard: g, o: o, access: server.Access, core: core,
-		sessions: sessions{idle: o.SessionTimeout, handshake: o.InitializeTimeout, room: limit.NewBudget(int64(o.MaxSessions), 0), of: map[string]*session{}},
+		sessions: sessions{idle: o.SessionTimeout, handshake: o.InitializeTimeout, room: limit.NewBudget(int64(o.MaxSessions), 0), byID: map[string]*session{}},
 		streams:  limit.NewBudget(int64(o.MaxStreams), 0),
 	}
 	g.Handle("/mcp", http.HandlerFunc(h.serveMCP))

@@ -25,8 +25,8 @@ type sessions struct {
 	idle, handshake time.Duration // maximum time without a request; handshake applies before notifications/initialized
 	room            *limit.Budget // of sessions, including those being created
 
-	mu sync.Mutex
-	of map[string]*session // by id
+	mu   sync.Mutex
+	byID map[string]*session // by id
 }
 
 type session struct {
@@ -61,7 +61,7 @@ func (t *sessions) add(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	s.last = time.Now()
-	t.of[s.id] = s
+	t.byID[s.id] = s
 	s.timer = time.AfterFunc(t.handshake, s.expire)
 }
 
@@ -74,8 +74,8 @@ func (t *sessions) remove(s *session) {
 
 // close ends the session. The caller holds mu. Calls that are being answered are not cancelled.
 func (s *session) close() {
-	if s.in.of[s.id] == s {
-		delete(s.in.of, s.id)
+	if s.in.byID[s.id] == s {
+		delete(s.in.byID, s.id)
 		s.timer.Stop()
 	}
 	s.end()
@@ -97,7 +97,7 @@ func (s *session) expire() {
 	defer s.in.mu.Unlock()
 	left := time.Until(s.last.Add(s.timeout()))
 	switch {
-	case s.in.of[s.id] != s:
+	case s.in.byID[s.id] != s:
 	case s.busy > 0:
 		s.timer.Reset(s.timeout()) // its last request has not ended yet
 	case left > 0:
@@ -113,7 +113,7 @@ func (t *sessions) find(h http.Header, token string) (s *session, status int, no
 	id := h.Get("Mcp-Session-Id")
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch s = t.of[id]; {
+	switch s = t.byID[id]; {
 	case id == "":
 		return nil, http.StatusBadRequest, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "the Mcp-Session-Id header is missing"}
 	case s == nil:
@@ -178,7 +178,7 @@ func (s *session) cancel(key string) {
 func (t *sessions) count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.of)
+	return len(t.byID)
 }
 
 // reserve takes room for one more session of a client. If no room is left, refusal says why. The
@@ -204,7 +204,7 @@ func (t *sessions) reserve(owner string) (place *limit.Account, refusal string) 
 // sessions, or among all if owner is empty. The caller holds mu.
 func (t *sessions) evict(owner string) bool {
 	var oldest *session
-	for _, s := range t.of {
+	for _, s := range t.byID {
 		if !s.initialized && s.busy == 0 && (owner == "" || s.owner == owner) && (oldest == nil || s.last.Before(oldest.last)) {
 			oldest = s
 		}
@@ -220,7 +220,7 @@ func (t *sessions) evict(owner string) bool {
 func (t *sessions) closeAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, s := range t.of {
+	for _, s := range t.byID {
 		s.close()
 	}
 }

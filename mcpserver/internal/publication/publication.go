@@ -63,16 +63,16 @@ func Entry(ctx context.Context, v catalog.View, e *catalog.Entry) (*skillsext.Sk
 // Entries makes the entries of several skills concurrently; the entry of an unpublished skill is
 // nil. It calls failed, from several goroutines, for each entry that fails, and counts in unread
 // the skills that may have an entry later, because they exist and are within the limits.
-func Entries(ctx context.Context, v catalog.View, of []*catalog.Entry, failed func(*catalog.Entry, error)) (entries []*skillsext.Skill, unread int, err error) {
-	out := make([]*skillsext.Skill, len(of))
+func Entries(ctx context.Context, v catalog.View, skills []*catalog.Entry, failed func(*catalog.Entry, error)) (entries []*skillsext.Skill, unread int, err error) {
+	out := make([]*skillsext.Skill, len(skills))
 	var later atomic.Int64
-	limit.Parallel(2*runtime.GOMAXPROCS(0), len(of), func(i int) { // two workers for each processor, since some wait for the disk
+	limit.Parallel(2*runtime.GOMAXPROCS(0), len(skills), func(i int) { // two workers for each processor, since some wait for the disk
 		if ctx.Err() != nil {
 			return
 		}
 		var err error
-		if out[i], err = Entry(ctx, v, of[i]); err != nil && ctx.Err() == nil {
-			failed(of[i], err)
+		if out[i], err = Entry(ctx, v, skills[i]); err != nil && ctx.Err() == nil {
+			failed(skills[i], err)
 			if !errors.Is(err, skill.ErrTooLarge) && !errors.Is(err, skill.ErrIncomplete) && !errors.Is(err, fs.ErrNotExist) {
 				later.Add(1)
 			}

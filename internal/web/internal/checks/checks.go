@@ -51,10 +51,10 @@ type result struct {
 // round is one check of the skills of a snapshot. It checks skills without a result first. Then, if
 // again is set, it checks the skills with a result whose files have changed.
 type round struct {
-	of    *catalog.Snapshot
-	again bool
-	begun time.Time
-	done  chan struct{}
+	snapshot *catalog.Snapshot
+	again    bool
+	begun    time.Time
+	done     chan struct{}
 }
 
 // DiskTime is how long a request may wait for disks.
@@ -101,7 +101,7 @@ func (c *Checks) begin(again bool) *round {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	again = c.ended.IsZero() || again && time.Since(c.ended) >= c.rest()
-	if r := c.round; r != nil && (!r.ended() || r.of == v.Snapshot && !again) {
+	if r := c.round; r != nil && (!r.ended() || r.snapshot == v.Snapshot && !again) {
 		return r
 	}
 	r := &round{v.Snapshot, again, time.Now(), make(chan struct{})}
@@ -145,7 +145,7 @@ func (c *Checks) run(v catalog.View, r *round) {
 	}
 	c.mu.Unlock()
 	close(r.done)
-	if now, _ := c.catalog.Now(nil); now.Snapshot != r.of {
+	if now, _ := c.catalog.Now(nil); now.Snapshot != r.snapshot {
 		c.begin(false) // check the skills of newer snapshots
 	}
 }

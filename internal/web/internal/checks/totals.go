@@ -97,16 +97,16 @@ func (c *Checks) LastAt() time.Time {
 // count returns the totals of a view. Unless now is set, they may be a little older than
 // the results.
 func (c *Checks) count(v catalog.View, now bool) *doctor.Totals {
-	kept := c.tallies.Get(v, func() *tally { return &tally{} })
-	kept.mu.Lock()
-	defer kept.mu.Unlock()
+	sums := c.tallies.Get(v, func() *tally { return &tally{} })
+	sums.mu.Lock()
+	defer sums.mu.Unlock()
 	c.mu.Lock()
 	version := c.version
 	c.mu.Unlock()
-	if kept.totals == nil || kept.version != version && (now || time.Since(kept.made) > countRest) {
-		kept.version, kept.totals, kept.made = version, doctor.TotalsOf(v, c.Kept), time.Now()
+	if sums.totals == nil || sums.version != version && (now || time.Since(sums.made) > countRest) {
+		sums.version, sums.totals, sums.made = version, doctor.TotalsOf(v, c.Kept), time.Now()
 	}
-	return kept.totals
+	return sums.totals
 }
 
 // Kept returns the verdict on a skill from its last check, and a count of the findings that the
@@ -116,8 +116,8 @@ func (c *Checks) Kept(e *catalog.Entry) (d *judgement.Verdict, cut judgement.Tal
 	r := c.results[e.Skill]
 	var by skill.Position
 	if e.By != nil {
-		if of := c.results[e.By.Skill]; of != nil {
-			by = of.report.NameAt
+		if res := c.results[e.By.Skill]; res != nil {
+			by = res.report.NameAt
 		} else {
 			r = nil
 		}

@@ -16,26 +16,26 @@ const Most = 8
 // different rights have different snapshots, so that no client gets a value computed
 // for another.
 type Cache[T any] struct {
-	mu   sync.Mutex
-	kept []*computed[T] // most recently used last
+	mu     sync.Mutex
+	values []*computed[T] // most recently used last
 }
 
 type computed[T any] struct {
-	of   *catalog.Snapshot
-	have func() T
+	snapshot *catalog.Snapshot
+	have     func() T
 }
 
 // Get returns the value for a snapshot, which is computed once. Concurrent callers wait for it.
 func (l *Cache[T]) Get(v catalog.View, compute func() T) T {
 	l.mu.Lock()
-	i := slices.IndexFunc(l.kept, func(c *computed[T]) bool { return c.of == v.Snapshot })
-	c := &computed[T]{of: v.Snapshot, have: sync.OnceValue(compute)}
+	i := slices.IndexFunc(l.values, func(c *computed[T]) bool { return c.snapshot == v.Snapshot })
+	c := &computed[T]{snapshot: v.Snapshot, have: sync.OnceValue(compute)}
 	if i >= 0 {
-		c = l.kept[i]
-		l.kept = slices.Delete(l.kept, i, i+1)
+		c = l.values[i]
+		l.values = slices.Delete(l.values, i, i+1)
 	}
-	if l.kept = append(l.kept, c); len(l.kept) > Most {
-		l.kept = slices.Delete(l.kept, 0, 1)
+	if l.values = append(l.values, c); len(l.values) > Most {
+		l.values = slices.Delete(l.values, 0, 1)
 	}
 	l.mu.Unlock()
 	return c.have()

@@ -95,11 +95,11 @@ func rewrite(doc ast.Node, source []byte, links Links) bool {
 			written += len(t.href)
 		case *ast.Image:
 			t := links.target(string(n.Destination))
-			switch shown := t.kind == inside && Picture(t.file) != ""; {
-			case p.inImage, p.inLink && !shown:
+			switch picture := t.kind == inside && Picture(t.file) != ""; {
+			case p.inImage, p.inLink && !picture:
 				dissolve(n)
 				continue
-			case shown:
+			case picture:
 				n.Destination = []byte(t.raw)
 			default:
 				t.lead(asLink(n))

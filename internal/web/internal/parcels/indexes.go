@@ -19,16 +19,16 @@ type Indexes[T any] struct {
 	Weigh func(T) int
 	Most  int
 
-	mu   sync.Mutex
-	kept []*index[T] // most recently used last
+	mu      sync.Mutex
+	indexes []*index[T] // most recently used last
 }
 
 type index[T any] struct {
-	of     *catalog.Snapshot
-	gate   chan struct{} // held by the caller that makes the index
-	value  T
-	made   time.Time // zero before the first time
-	weight int
+	snapshot *catalog.Snapshot
+	gate     chan struct{} // held by the caller that makes the index
+	value    T
+	made     time.Time // zero before the first time
+	weight   int
 }
 
 // maxIndexes is the maximum number of cached indexes.
@@ -56,12 +56,12 @@ func (x *Indexes[T]) Get(ctx context.Context, v catalog.View, make func() (T, er
 	defer x.mu.Unlock()
 	i.value, i.made, i.weight = value, time.Now(), x.Weigh(value)
 	sum := 0
-	for _, k := range x.kept {
+	for _, k := range x.indexes {
 		sum += k.weight
 	}
-	for sum > x.Most && len(x.kept) > 1 && x.kept[0] != i {
-		sum -= x.kept[0].weight
-		x.kept = slices.Delete(x.kept, 0, 1)
+	for sum > x.Most && len(x.indexes) > 1 && x.indexes[0] != i {
+		sum -= x.indexes[0].weight
+		x.indexes = slices.Delete(x.indexes, 0, 1)
 	}
 	return value, nil
 }
@@ -70,15 +70,15 @@ func (x *Indexes[T]) Get(ctx context.Context, v catalog.View, make func() (T, er
 func (x *Indexes[T]) indexOf(s *catalog.Snapshot) *index[T] {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	at := slices.IndexFunc(x.kept, func(i *index[T]) bool { return i.of == s })
+	at := slices.IndexFunc(x.indexes, func(i *index[T]) bool { return i.snapshot == s })
 	if at < 0 {
-		if len(x.kept) == maxIndexes {
-			x.kept = slices.Delete(x.kept, 0, 1)
+		if len(x.indexes) == maxIndexes {
+			x.indexes = slices.Delete(x.indexes, 0, 1)
 		}
-		x.kept = append(x.kept, &index[T]{of: s, gate: make(chan struct{}, 1)})
-		return x.kept[len(x.kept)-1]
+		x.indexes = append(x.indexes, &index[T]{snapshot: s, gate: make(chan struct{}, 1)})
+		return x.indexes[len(x.indexes)-1]
 	}
-	i := x.kept[at]
-	x.kept = append(slices.Delete(x.kept, at, at+1), i)
+	i := x.indexes[at]
+	x.indexes = append(slices.Delete(x.indexes, at, at+1), i)
 	return i
 }

@@ -26,8 +26,8 @@ const maxKept = 100_000
 // Parcels caches the digests of archives. It reads the files of each version of a skill once. The
 // zero value is ready for use.
 type Parcels struct {
-	mu   sync.Mutex
-	kept map[[32]byte]skill.Digest // by the packed content
+	mu      sync.Mutex
+	digests map[[32]byte]skill.Digest // by the packed content
 }
 
 // Parcel is a skill of several files, as its archive has them.
@@ -72,7 +72,7 @@ func Of(ctx context.Context, v catalog.View, e *catalog.Entry) (*Parcel, error) 
 // in memory at a time, and the caller reserves that memory.
 func (k *Parcels) Digest(ctx context.Context, v catalog.View, p *Parcel) (skill.Digest, error) {
 	k.mu.Lock()
-	d, ok := k.kept[p.key]
+	d, ok := k.digests[p.key]
 	k.mu.Unlock()
 	if ok {
 		return d, nil
@@ -85,10 +85,10 @@ func (k *Parcels) Digest(ctx context.Context, v catalog.View, p *Parcel) (skill.
 	h.Sum(d[:0])
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.kept == nil || len(k.kept) >= maxKept {
-		k.kept = map[[32]byte]skill.Digest{}
+	if k.digests == nil || len(k.digests) >= maxKept {
+		k.digests = map[[32]byte]skill.Digest{}
 	}
-	k.kept[p.key] = d
+	k.digests[p.key] = d
 	return d, nil
 }
 

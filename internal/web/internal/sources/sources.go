@@ -173,16 +173,16 @@ func Measures(all []follow.Status, now time.Time) []metrics.Measure {
 		if heard := lastAnswer(s); !heard.IsZero() {
 			add(&age, max(now.Sub(heard).Seconds(), 0))
 		}
-		for _, of := range follow.Outcomes {
-			add(&polls, float64(s.Polls[of]), "outcome", string(of))
+		for _, outcome := range follow.Outcomes {
+			add(&polls, float64(s.Polls[outcome]), "outcome", string(outcome))
 		}
-		for _, of := range pull.Reasons {
+		for _, why := range pull.Reasons {
 			value := 0.0
-			if s.Refused == of {
+			if s.Refused == why {
 				value = 1
 			}
-			add(&refused, value, "reason", string(of))
-			add(&refusals, float64(s.RefusedEach[of]), "reason", string(of))
+			add(&refused, value, "reason", string(why))
+			add(&refusals, float64(s.RefusedEach[why]), "reason", string(why))
 		}
 		pulls.Samples = append(pulls.Samples,
 			metrics.Sample{Suffix: "_sum", Value: s.PullTime.Seconds(), Labels: []string{"source", s.Name}},
