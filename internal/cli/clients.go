@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -43,10 +45,18 @@ func clientsHere(env *console.Env, project string) (here []distcmd.Client) {
 
 // heldBack returns the reason for each of the given skill folders that the lock or the operator's
 // policy holds back. It judges a skill as a server would, with the root and the URI that the skill
-// has there. A folder outside all roots is judged as if its parent were a root.
+// has there. A folder outside all roots is judged as if its parent were a root. If anything can be
+// held back, so is a folder without a skill that can be judged.
 func heldBack(ctx context.Context, env *console.Env, project, config string, folders []string) map[string]string {
 	why := map[string]string{}
-	outside, err := judgeHere(ctx, workspace.Options{Env: env, Project: project, Config: config, Partly: true, NoBuiltin: true}, folders, why)
+	outside, holds, err := judgeHere(ctx, workspace.Options{Env: env, Project: project, Config: config, Partly: true, NoBuiltin: true}, folders, why)
+	outside = slices.DeleteFunc(outside, func(folder string) bool {
+		missing := errors.Is(dir.Check(folder), fs.ErrNotExist)
+		if missing && holds {
+			why[folder] = "it cannot be judged: its folder is missing"
+		}
+		return missing
+	})
 	if err == nil && len(outside) > 0 {
 		var roots []string
 		for _, folder := range outside {
@@ -54,7 +64,12 @@ func heldBack(ctx context.Context, env *console.Env, project, config string, fol
 				roots = append(roots, root)
 			}
 		}
-		_, err = judgeHere(ctx, workspace.Options{Env: env, Dirs: roots, Config: config, NoBuiltin: true}, outside, why)
+		outside, _, err = judgeHere(ctx, workspace.Options{Env: env, Dirs: roots, Config: config, NoBuiltin: true}, outside, why)
+		for _, folder := range outside {
+			if holds {
+				why[folder] = "it cannot be judged: no skill is found in its folder"
+			}
+		}
 	}
 	if err != nil { // A skill that cannot be judged is not put into a client's folder.
 		for _, folder := range folders {
@@ -65,16 +80,16 @@ func heldBack(ctx context.Context, env *console.Env, project, config string, fol
 }
 
 // judgeHere adds to why, for each folder whose skill the workspace holds back, the reason. It
-// returns the folders whose skill the workspace does not have.
-func judgeHere(ctx context.Context, o workspace.Options, folders []string, why map[string]string) (outside []string, err error) {
+// returns the folders whose skill the workspace does not have, and whether it can hold skills back.
+func judgeHere(ctx context.Context, o workspace.Options, folders []string, why map[string]string) (outside []string, holds bool, err error) {
 	w, err := workspace.Open(o)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer w.Close()
 	v, err := w.View(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	// A place is a folder with the links above it resolved. The folder itself may be a link: a client's
 	// link to a skill, which comes and goes by the verdict on the skill, is another place than the skill.
@@ -103,5 +118,5 @@ func judgeHere(ctx context.Context, o workspace.Options, folders []string, why m
 			why[folder] = strings.TrimPrefix(p.Message, "held back: ")
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(folders), func(folder string) bool { return found[folder] }), nil
+	return slices.DeleteFunc(slices.Clone(folders), func(folder string) bool { return found[folder] }), w.Holds(), nil
 }

@@ -49,6 +49,10 @@ func (w *Workspace) Catalog() *catalog.Catalog { return w.catalog }
 // Admission returns the controller of the operator's policy, or nil.
 func (w *Workspace) Admission() *admission.Controller { return w.admission }
 
+// Holds reports whether the locks or the operator's policy can hold a skill back. It is known after
+// the skills were read.
+func (w *Workspace) Holds() bool { return w.locks.Decider() != nil || w.admission.Holds() }
+
 // Replica returns the followed sources of a server, or nil.
 func (w *Workspace) Replica() *replica.Replica { return w.replica }
 

@@ -58,9 +58,17 @@ func (f *flags) setClients(names []string, asCopy bool) error {
 
 // settle puts the skills of a plan into the folders of clients, except those that are held back.
 func (f *flags) settle(ctx context.Context, in *install.Installer, p *install.Plan, clients install.Clients) error {
-	return in.Settle(ctx, p, clients, func(folders []string) map[string]string {
+	return in.Settle(ctx, p, clients, f.judge(ctx))
+}
+
+// judge returns the function that decides whether clients may have skills, or nil.
+func (f *flags) judge(ctx context.Context) install.Judge {
+	if f.around.Held == nil {
+		return nil
+	}
+	return func(folders []string) map[string]string {
 		return f.around.Held(ctx, f.env, f.project, f.config, folders)
-	})
+	}
 }
 
 // sight lists the clients of this machine by the way in which they see the new skills of a plan.

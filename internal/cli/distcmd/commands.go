@@ -243,7 +243,7 @@ installed. The status is 1 if it would not be taken.`,
 			if err := f.noLock(in); err != nil {
 				return nil, err
 			}
-			p := in.PlanVerify(ctx, args)
+			p := in.PlanVerify(ctx, args, f.judge(ctx))
 			if len(args) == 0 && f.around.Unlocked != nil {
 				keys, err := f.around.Unlocked(ctx, f.env, f.project, f.config, filepath.Dir(in.LockFile()))
 				if err != nil && (f.strict || ctx.Err() != nil) {

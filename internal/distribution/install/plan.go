@@ -311,14 +311,15 @@ func (in *Installer) PlanRemove(ctx context.Context, names []string) *Plan {
 			s.Do, s.Problem = Leave, &Problem{Err: errors.New(why), Fix: fix, No: true}
 		}
 		if s.Do == Drop || s.Do == Delete {
-			in.planSpots(ctx, s, func(string) lockfile.Form { return "" })
+			in.planSpots(ctx, s, was, func(string) lockfile.Form { return "" })
 		}
 	}
 	return p
 }
 
-// PlanVerify compares the named skills, or without names all skills, with the disk.
-func (in *Installer) PlanVerify(ctx context.Context, names []string) *Plan {
+// PlanVerify compares the named skills, or without names all skills, with the disk. If held is not
+// nil, PlanVerify also names the held-back skills that the lock gives to clients.
+func (in *Installer) PlanVerify(ctx context.Context, names []string, held Judge) *Plan {
 	p := &Plan{}
 	keys, missing := in.named(names)
 	p.Steps = append(missing, in.eachLocked(keys, func(key string, was lockfile.Skill) *Step {
@@ -329,6 +330,21 @@ func (in *Installer) PlanVerify(ctx context.Context, names []string) *Plan {
 		}
 		return s
 	})...)
+	var folders []string
+	for _, s := range p.Steps {
+		if in.stays(s) && s.found != nil && !s.found.missing {
+			folders = append(folders, in.Folder(s.Key))
+		}
+	}
+	if held == nil || len(folders) == 0 {
+		return p
+	}
+	why := held(folders)
+	for _, s := range p.Steps {
+		if text := why[in.Folder(s.Key)]; text != "" {
+			in.verifyHeld(ctx, s, text)
+		}
+	}
 	return p
 }
 

@@ -41,15 +41,19 @@ type Clients struct {
 	Form lockfile.Form
 }
 
+// Judge returns the reason for each of the given skill folders that is held back, by folder. The
+// client of a held-back skill must not have it.
+type Judge func(folders []string) map[string]string
+
 // Settle puts the installed skills of a plan into the folders of clients. These are the clients
-// that the lock names, and the given clients, which Settle records in the lock. held returns why
-// skills are held back, by folder. Settle removes a held-back skill from the folders of clients.
-func (in *Installer) Settle(ctx context.Context, p *Plan, asked Clients, held func(folders []string) map[string]string) error {
+// that the lock names, and the given clients, which Settle records in the lock. Settle removes
+// each held-back skill of the plan from the folders of clients, also one whose own folder stays as
+// it is.
+func (in *Installer) Settle(ctx context.Context, p *Plan, asked Clients, held Judge) error {
 	var steps []*Step
 	var folders []string
 	for _, s := range p.Steps {
-		installed := s.New() || s.Do == Record || s.Do == Nothing
-		if installed && len(s.Entry.Clients)+len(asked.IDs) > 0 {
+		if in.settles(s, asked) || in.stays(s) {
 			steps = append(steps, s)
 			folders = append(folders, in.Folder(s.Key))
 		}
@@ -63,21 +67,26 @@ func (in *Installer) Settle(ctx context.Context, p *Plan, asked Clients, held fu
 	}
 	changed := map[string]*lockfile.Skill{}
 	for i, s := range steps {
-		form := func(id string) lockfile.Form {
-			switch {
-			case why[folders[i]] != "":
-				return ""
-			case slices.Contains(asked.IDs, id):
+		text := why[folders[i]]
+		if !in.settles(s, asked) {
+			if text != "" {
+				in.withhold(ctx, s, in.lock.Skills[s.Key], text)
+			}
+			continue
+		}
+		if text != "" {
+			in.withhold(ctx, s, s.Entry, text, asked.IDs...)
+			continue
+		}
+		in.planSpots(ctx, s, s.Entry, func(id string) lockfile.Form {
+			if slices.Contains(asked.IDs, id) {
 				return asked.Form
 			}
 			return s.Entry.Clients[id]
-		}
-		in.planSpots(ctx, s, form, asked.IDs...)
+		}, asked.IDs...)
 		clients := maps.Clone(s.Entry.Clients)
 		for _, spot := range s.Spots {
-			if text := why[folders[i]]; text != "" && !spot.Reads {
-				in.holdSpot(ctx, s, spot, text)
-			} else if !in.o.DryRun {
+			if !in.o.DryRun {
 				in.doSpot(ctx, s, spot)
 			}
 			if spot.Form != "" && clients[spot.Client] != spot.Form {
@@ -98,18 +107,42 @@ func (in *Installer) Settle(ctx context.Context, p *Plan, asked Clients, held fu
 	return in.writeLock(changed)
 }
 
-// holdSpot removes a skill that is held back from a client's folder. The client stays in the lock.
-func (in *Installer) holdSpot(ctx context.Context, s *Step, spot *Spot, why string) {
-	spot.Form = s.Entry.Clients[spot.Client]
-	in.doSpot(ctx, s, spot)
-	if spot.Problem != nil { // the client may have it
-		held := *spot.Problem
-		held.Err = fmt.Errorf("%w; it is held back: %s", spot.Problem.Err, why)
+// settles reports whether clients get the skill of a step.
+func (in *Installer) settles(s *Step, asked Clients) bool {
+	return (s.New() || s.Do == Record || s.Do == Nothing) && len(s.Entry.Clients)+len(asked.IDs) > 0
+}
+
+// stays reports whether clients have the skill of a step that leaves its folder as it is.
+func (in *Installer) stays(s *Step) bool {
+	return s.Do != Delete && s.Do != Drop && !s.Interrupted() && len(in.lock.Skills[s.Key].Clients) > 0
+}
+
+// withhold removes a skill that is held back from the folders of clients. The clients stay in the
+// lock.
+func (in *Installer) withhold(ctx context.Context, s *Step, entry lockfile.Skill, why string, others ...string) {
+	in.planSpots(ctx, s, entry, func(string) lockfile.Form { return "" }, others...)
+	for _, spot := range s.Spots {
+		if spot.Reads {
+			continue
+		}
+		spot.Form = entry.Clients[spot.Client]
+		if !in.o.DryRun {
+			in.doSpot(ctx, s, spot)
+		}
+		if spot.Do == Nothing {
+			spot.Do = Leave
+		}
+		in.tellHeld(s, spot, why)
+	}
+}
+
+// tellHeld adds to a place in a client's folder the problem that its skill is held back.
+func (in *Installer) tellHeld(s *Step, spot *Spot, why string) {
+	if p := spot.Problem; p != nil { // the client may have it
+		held := *p
+		held.Err = fmt.Errorf("%w; it is held back: %s", p.Err, why)
 		spot.Problem = &held
 		return
-	}
-	if spot.Do != Delete {
-		spot.Do = Leave
 	}
 	spot.Problem = &Problem{Err: fmt.Errorf("it is held back, so %s does not get it: %s", spot.Name, why), Fix: "see " + in.command("doctor", s.Name) + "; then run the command again", No: true}
 }
@@ -126,7 +159,7 @@ func (in *Installer) takeBack(ctx context.Context, s *Step) {
 
 // verifySpots compares the places in the folders of clients with the lock.
 func (in *Installer) verifySpots(ctx context.Context, s *Step) {
-	in.planSpots(ctx, s, func(id string) lockfile.Form { return s.Was.Clients[id] })
+	in.planSpots(ctx, s, *s.Was, func(id string) lockfile.Form { return s.Was.Clients[id] })
 	for _, spot := range s.Spots {
 		switch spot.Do {
 		case Nothing:
@@ -141,13 +174,27 @@ func (in *Installer) verifySpots(ctx context.Context, s *Step) {
 	}
 }
 
-// planSpots plans the places of a skill in the folders of the clients that the lock names, and of
-// the other given clients. want returns the form that a client shall get, or "" for none.
-func (in *Installer) planSpots(ctx context.Context, s *Step, want func(id string) lockfile.Form, others ...string) {
-	entry := s.Entry
-	if entry.Source == "" && s.Was != nil { // the step removes the skill
-		entry = *s.Was
+// verifyHeld sets the problem of each place of a held-back skill in the folders of clients, which
+// is empty after the next sync.
+func (in *Installer) verifyHeld(ctx context.Context, s *Step, why string) {
+	in.planSpots(ctx, s, *s.Was, func(string) lockfile.Form { return "" })
+	for _, spot := range s.Spots {
+		switch {
+		case spot.Reads:
+			spot.Do = Matches
+			continue
+		case spot.Do == Delete:
+			spot.Problem = &Problem{Err: fmt.Errorf("%s has it, but it is held back: %s", spot.Name, why), Fix: in.command("sync") + " takes it away from there", No: true}
+		default:
+			in.tellHeld(s, spot, why)
+		}
+		spot.Do = Differs
 	}
+}
+
+// planSpots plans the places of a skill in the folders of the clients that its entry names, and of
+// the other given clients. want returns the form that a client shall get, or "" for none.
+func (in *Installer) planSpots(ctx context.Context, s *Step, entry lockfile.Skill, want func(id string) lockfile.Form, others ...string) {
 	ids := map[string]bool{}
 	for id := range entry.Clients {
 		ids[id] = true
@@ -234,6 +281,9 @@ func (in *Installer) doSpot(ctx context.Context, s *Step, spot *Spot) {
 	// skill.
 	place, err := in.place(s.Key)
 	moving := &Step{Name: s.Name, Key: s.Key, Entry: s.Entry, Do: spot.Do, place: spot.Path, from: place, found: spot.found, keep: spot.keep}
+	if spot.Do == Delete {
+		err = nil // the skill's own folder stays out of it
+	}
 	fail := func(err error) bool {
 		if err != nil {
 			in.fail(moving, err)

@@ -24,7 +24,7 @@ func TestVerifyAllocates(t *testing.T) {
 	_, err = w.run(w.options(), func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		p := in.PlanVerify(ctx, nil)
+		p := in.PlanVerify(ctx, nil, nil)
 		runtime.ReadMemStats(&after)
 		if len(p.Steps) != skills || p.Outcome() != install.Done {
 			t.Errorf("%d skills, %v", len(p.Steps), p.Outcome())

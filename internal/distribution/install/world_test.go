@@ -234,7 +234,7 @@ func (w *world) planUpdate(o install.Options, q install.UpdateRequest) (*install
 func (w *world) planVerify(o install.Options, names []string) (*install.Plan, error) {
 	w.t.Helper()
 	return w.run(o, func(ctx context.Context, in *install.Installer) (*install.Plan, error) {
-		return in.PlanVerify(ctx, names), nil
+		return in.PlanVerify(ctx, names, nil), nil
 	})
 }
 
