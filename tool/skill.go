@@ -421,7 +421,7 @@ func Reason(e *catalog.Entry) string {
 	}
 	at += ": " + listing.Quote(p.Message)
 	if p.Fix != "" {
-		at += " (" + listing.Quote(p.Fix) + ")"
+		at += " (" + listing.Fix(p.Fix) + ")"
 	}
 	return at
 }

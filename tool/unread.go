@@ -46,7 +46,7 @@ func skippedFolders(v catalog.View, names []skill.Key) []problem {
 			}
 			why := display.Echo(r.Label+"/"+n.Path) + ": " + listing.Quote(n.Message)
 			if n.Fix != "" {
-				why += " (" + listing.Quote(n.Fix) + ")"
+				why += " (" + listing.Fix(n.Fix) + ")"
 			}
 			out = append(out, problem{skill: display.Echo(name), reason: why})
 		}

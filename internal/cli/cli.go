@@ -98,8 +98,10 @@ to any agent.`,
 		},
 	}
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
-		if f := cmd.Flags().Lookup("config"); f != nil {
-			env.Config = f.Value.String()
+		for name, value := range map[string]*string{"config": &env.Config, "project": &env.Project} {
+			if f := cmd.Flags().Lookup(name); f != nil {
+				*value = f.Value.String()
+			}
 		}
 	}
 	env.Takes = func(name, flag string) bool {

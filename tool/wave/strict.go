@@ -103,7 +103,7 @@ func detailsOf(e *catalog.Entry, name string) *SkillErrorDetails {
 		}
 		messages = append(messages, at+listing.Quote(p.Message))
 		if p.Fix != "" {
-			d.Suggestions = append(d.Suggestions, listing.Quote(p.Fix))
+			d.Suggestions = append(d.Suggestions, listing.Fix(p.Fix))
 		}
 	}
 	d.Message = strings.Join(messages, "; ")

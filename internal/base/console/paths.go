@@ -79,15 +79,27 @@ func ShellWord(path string) string {
 }
 
 // Command returns a knack command for people to run, with each of its words quoted for a shell. If
-// the present command has a --config, and the other one takes that flag, it is added: without it
-// the other command would read other settings.
+// the present command has a --project or a --config, and the other one takes that flag, it is
+// added: without it the other command would read other skills or settings.
 func (e *Env) Command(words ...string) string {
+	takes := func(flag string) bool { return e.Takes != nil && e.Takes(words[0], flag) }
+	if e.Project != "" && !slices.Contains(words, "--project") && !slices.Contains(words, "--global") && takes("project") {
+		words = append(slices.Clip(words), "--project", e.Project)
+	}
+	if e.Config != "" && takes("config") {
+		words = append(slices.Clip(words), "--config", e.Config)
+	}
 	out := "knack"
 	for _, w := range words {
 		out += " " + ShellWord(w)
 	}
-	if e.Config != "" && e.Takes != nil && e.Takes(words[0], "config") {
-		out += " --config " + ShellWord(e.Config)
-	}
 	return out
+}
+
+// Quoted puts a command into quotes for a text, unless the command contains quotes.
+func Quoted(command string) string {
+	if strings.Contains(command, "'") {
+		return command
+	}
+	return "'" + command + "'"
 }

@@ -267,7 +267,7 @@ func (ctl *Controller) decide(c *policy.Candidate) (held *skill.HeldError, ok bo
 			v.IsApproved, v.Approval = ctl.o.Approvals.Approved(uris(c), c.Files)
 		}
 		if !v.IsApproved && v.Fault == nil {
-			v.Fault = heldFor(c, v.Approval, "see what it does with '"+ctl.o.Command("scan")+"' and what has changed with '"+ctl.o.Command("scan", "--against", "approved", "--text")+"', then run '"+ctl.o.Command("approve", "SKILL")+"'")
+			v.Fault = heldFor(c, v.Approval, "see what it does with "+console.Quoted(ctl.o.Command("scan"))+" and what has changed with "+console.Quoted(ctl.o.Command("scan", "--against", "approved", "--text"))+", then run "+console.Quoted(ctl.o.Command("approve", "SKILL")))
 		}
 	}
 	ctl.record(c, v)

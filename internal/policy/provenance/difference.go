@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/skill"
@@ -85,19 +86,11 @@ func (f *lock) restoreFix(key string) string {
 	if key != "" && key[0] != '-' && key[0] != '~' {
 		sync, verify = append(sync, key), append(verify, key)
 	}
-	lists := quoted(f.line(verify...)) + " lists the files, and says how to keep them"
+	lists := console.Quoted(f.line(verify...)) + " lists the files, and says how to keep them"
 	if f.links[key] {
-		return "its folder is a link: remove that by hand, then run " + quoted(f.line(sync...)) + "; " + lists
+		return "its folder is a link: remove that by hand, then run " + console.Quoted(f.line(sync...)) + "; " + lists
 	}
-	return "restore it with " + quoted(f.line(append(sync, "--overwrite")...)) + "; " + lists
-}
-
-// quoted puts a command into quotes for a message, unless the command contains quotes.
-func quoted(command string) string {
-	if strings.Contains(command, "'") {
-		return command
-	}
-	return "'" + command + "'"
+	return "restore it with " + console.Quoted(f.line(append(sync, "--overwrite")...)) + "; " + lists
 }
 
 // isLarge reports whether a locked skill is larger than a skill that can be published.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/console"
 )
 
 // TestNested checks that a skill within a locked skill counts as locked, unless it was put there by
@@ -68,7 +69,7 @@ func TestFixes(t *testing.T) {
 		if got := l.addFix(c.key); !strings.HasPrefix(got, c.add) {
 			t.Errorf("%q %q %q: %s", c.folder, c.shown, c.key, got)
 		}
-		if got := l.restoreFix(c.key); !strings.HasPrefix(got, "restore it with "+quoted(c.restore)+";") {
+		if got := l.restoreFix(c.key); !strings.HasPrefix(got, "restore it with "+console.Quoted(c.restore)+";") {
 			t.Errorf("%q %q %q: %s", c.folder, c.shown, c.key, got)
 		}
 	}

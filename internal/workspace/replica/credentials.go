@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/httpfetch"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/workspace/config"
@@ -52,7 +53,7 @@ func (o Options) credentials(s config.Source, ref origin.Ref, sent *secrets) cre
 	case ref.Kind != origin.MCP:
 		hint = ": set token-env or token-file " + key
 	default:
-		hint = ": run '" + o.Env.Command("login", s.Name.Text) + "', or set token-env or token-file " + key
+		hint = ": run " + console.Quoted(o.Env.Command("login", s.Name.Text)) + ", or set token-env or token-file " + key
 	}
 	named := func() (http.Header, error) {
 		all := http.Header{}
@@ -87,7 +88,7 @@ func (o Options) credentials(s config.Source, ref origin.Ref, sent *secrets) cre
 			return nil, fmt.Errorf("%w: %s", err, down.Fix)
 		}
 		if err != nil {
-			return nil, &tokenError{err.Error(), "run '" + o.Env.Command("login", s.Name.Text) + "'"}
+			return nil, &tokenError{err.Error(), "run " + console.Quoted(o.Env.Command("login", s.Name.Text))}
 		}
 		if sent.add(text); text != "" && all.Get("Authorization") == "" {
 			all.Set("Authorization", "Bearer "+text)

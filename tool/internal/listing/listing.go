@@ -403,5 +403,8 @@ func lists(search string) string {
 // has 120; a parser may quote more.
 const quoteLength = 240
 
-// Quote returns a problem's message or fix in one line of bounded length.
+// Quote returns a problem's message in one line of bounded length.
 func Quote(text string) string { return display.Cut(display.OneLine(text), quoteLength) }
+
+// Fix returns a problem's fix in one line. It is whole, since it may advise a command.
+func Fix(text string) string { return display.OneLine(text) }
