@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 )
 
 // Sweep removes the folders that killed processes have left in parent, in which trees are written.
@@ -16,7 +17,7 @@ import (
 // Sweep removes the rest. If keep fails or is nil, the folder stays.
 func Sweep(parent string, keep func(path string) error) error {
 	root, err := realFolder(parent)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil
 	}
 	if err != nil {

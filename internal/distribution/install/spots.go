@@ -12,6 +12,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
 
@@ -55,19 +56,21 @@ func (in *Installer) Settle(ctx context.Context, p *Plan, asked Clients, held Ju
 	for _, s := range p.Steps {
 		if in.settles(s, asked) || in.stays(s) {
 			steps = append(steps, s)
-			folders = append(folders, in.Folder(s.Key))
+			if !in.o.DryRun || !s.New() { // only installed files can be judged
+				folders = append(folders, in.Folder(s.Key))
+			}
 		}
 	}
 	if len(steps) == 0 {
 		return nil
 	}
-	var why map[string]string
-	if !in.o.DryRun {
+	why := map[string]string{}
+	if len(folders) > 0 {
 		why = held(folders)
 	}
 	changed := map[string]*lockfile.Skill{}
-	for i, s := range steps {
-		text := why[folders[i]]
+	for _, s := range steps {
+		text := why[in.Folder(s.Key)]
 		if !in.settles(s, asked) {
 			if text != "" {
 				in.withhold(ctx, s, in.lock.Skills[s.Key], text)
@@ -233,8 +236,11 @@ func (in *Installer) planSpot(ctx context.Context, s *Step, entry lockfile.Skill
 	}
 	c := spot.found
 	aside := "--overwrite replaces or removes it, and moves the present files aside"
-	if s.Do == Delete { // without its entry in the lock, a later --overwrite would not find this copy
-		aside = "remove it by hand; with --overwrite, remove moves such files aside"
+	aside += c.moveOut()
+	byHand := "remove it by hand, then run the command again"
+	if (s.Do == Delete || s.Do == Drop) && !in.o.DryRun { // no later command finds this place in the lock
+		byHand = "remove it by hand, since " + in.lockShown() + " no longer names the skill"
+		aside = byHand
 	}
 	had := spot.Form != ""
 	ours := c.odd == aLink && in.leadsTo(spot, s.Key)
@@ -244,6 +250,13 @@ func (in *Installer) planSpot(ctx context.Context, s *Step, entry lockfile.Skill
 	case c.missing && want == "":
 		spot.Do = Nothing
 	case c.missing:
+		if file := fileAbove(spot.Path); file != "" {
+			fix := "move it away, then run the command again"
+			if had {
+				fix = "move it away, then run " + in.command("sync")
+			}
+			return &Problem{Err: fmt.Errorf("%s is a file, so there is no folder for %s", in.shown(file), agent.Name), Fix: fix, No: true}
+		}
 		spot.Do = Write
 	case ours && want == lockfile.Link:
 		spot.Do = Nothing
@@ -254,7 +267,7 @@ func (in *Installer) planSpot(ctx context.Context, s *Step, entry lockfile.Skill
 	case ours, made:
 		spot.Do = Replace
 	case c.odd != "":
-		return &Problem{Err: fmt.Errorf("%s is in its place", c.odd), Fix: "remove it by hand, then run the command again", No: true}
+		return &Problem{Err: fmt.Errorf("%s is in its place", c.odd), Fix: byHand, No: true}
 	case in.o.Overwrite && want == "" && had:
 		spot.Do, spot.keep = Delete, true
 	case in.o.Overwrite && want != "":
@@ -262,7 +275,7 @@ func (in *Installer) planSpot(ctx context.Context, s *Step, entry lockfile.Skill
 	case had && spot.Form == lockfile.Link:
 		return &Problem{Err: fmt.Errorf("a folder is in the place of the link for %s", agent.Name), Fix: aside, No: true}
 	case had && c.digest == entry.Digest:
-		return &Problem{Err: fmt.Errorf("the locked files of the copy for %s are unchanged, but its folder has entries that no lock has", agent.Name), Fix: aside + c.moveOut(), No: true}
+		return &Problem{Err: fmt.Errorf("the locked files of the copy for %s are unchanged, but its folder has entries that no lock has", agent.Name), Fix: aside, No: true}
 	case had:
 		return &Problem{Err: fmt.Errorf("the copy for %s was changed since it was made", agent.Name), Fix: aside, No: true}
 	default:
@@ -270,6 +283,19 @@ func (in *Installer) planSpot(ctx context.Context, s *Step, entry lockfile.Skill
 	}
 	spot.Form = want
 	return nil
+}
+
+// fileAbove returns the file that is in the place of a folder above a path, or "".
+func fileAbove(path string) string {
+	for at := filepath.Dir(path); at != filepath.Dir(at); at = filepath.Dir(at) {
+		switch err := dir.Check(at); {
+		case err == nil:
+			return ""
+		case errors.Is(err, skill.ErrNotFolder):
+			return at
+		}
+	}
+	return ""
 }
 
 // doSpot carries out the plan for a place in a client's folder.
