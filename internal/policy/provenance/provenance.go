@@ -143,7 +143,7 @@ func (l *Locks) area(folder string, turn uint64) areaState {
 	own, all := l.candidates(folder, next.real)
 	for _, at := range all {
 		lock := l.lockIn(at, turn)
-		if lock != nil && lock.fault != nil && !slices.Contains(own, at) {
+		if lock != nil && lock.fault != nil && !l.o.Enforce && !slices.Contains(own, at) {
 			continue
 		}
 		if lock != nil && lock.isAbout(next.real) {
@@ -263,17 +263,26 @@ func (l *Locks) candidates(folder, real string) (own, all []string) {
 // the latter. It does not list the folder of the lock for all projects. own contains the folder and
 // its parents up to its project. The project is the root of the repository. Outside a repository,
 // it is an open project, or the folder that contains a default folder such as .agents/skills. The
-// home folder is never a project. others contains further parents outside a repository. A lock
-// there may belong to another user, and so counts only if it contains the skills.
+// home folder is never a project. A repository in .agents, or one that is the folder itself, is not
+// the project, since any program could hide the lock above with an empty .git. others contains
+// further parents outside a repository. A lock there may belong to another user.
 func Above(folder, home string, projects []string) (own, others []string) {
-	if dir.InRepository(folder, home) {
-		return dir.Project(folder, home), nil
+	holder := ""
+	switch slash := filepath.ToSlash(folder); {
+	case strings.HasSuffix(slash, "/"+agents.SkillsFolder):
+		holder = filepath.Dir(filepath.Dir(folder))
+	case filepath.Base(folder) == agents.Folder: // with a link to the skills
+		holder = filepath.Dir(folder)
+	}
+	if realpath.Same(holder, home) {
+		holder = ""
+	}
+	chain := dir.Project(folder, home)
+	if len(chain) > 1 && dir.InRepository(folder, home) && (holder == "" || slices.Contains(chain, holder)) {
+		return chain, nil
 	}
 	most := max(outside, len(dir.Repository(folder))-1) // a repository around the home folder
-	ends := []string{}
-	if base, is := strings.CutSuffix(filepath.ToSlash(folder), "/"+agents.SkillsFolder); is {
-		ends = append(ends, filepath.FromSlash(base))
-	}
+	ends := []string{holder}
 	for _, p := range projects {
 		if below, is := console.Below(folder, realpath.Of(p)); is && below != "." {
 			ends, most = append(ends, realpath.Of(p)), max(most, strings.Count(below, "/")+1)

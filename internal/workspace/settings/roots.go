@@ -65,6 +65,7 @@ func (f *File) problemsOfFolders(partly bool) (problems []skill.Problem) {
 		}
 		err := dir.Check(at)
 		if partly && errors.Is(err, fs.ErrNotExist) {
+			seen = append(seen, at)
 			continue
 		}
 		if err != nil {
