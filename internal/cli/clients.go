@@ -91,18 +91,7 @@ func judgeHere(ctx context.Context, o workspace.Options, folders []string, why m
 	if err != nil {
 		return nil, false, err
 	}
-	// A place is a folder with the links above it resolved. The folder itself may be a link: a client's
-	// link to a skill, which comes and goes by the verdict on the skill, is another place than the skill.
-	parents := map[string]string{}
-	place := func(folder string) string {
-		parent := filepath.Dir(folder)
-		real, ok := parents[parent]
-		if !ok {
-			real = realpath.Of(parent)
-			parents[parent] = real
-		}
-		return filepath.Join(real, filepath.Base(folder))
-	}
+	place := placing()
 	found, at := map[string]bool{}, map[string]string{} // at has the folder of each place
 	for _, folder := range folders {
 		at[place(folder)] = folder
@@ -119,4 +108,20 @@ func judgeHere(ctx context.Context, o workspace.Options, folders []string, why m
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(folders), func(folder string) bool { return found[folder] }), w.Holds(), nil
+}
+
+// placing returns a function that returns the place of a folder: its path with the links above it
+// resolved. The folder itself may be a link: a client's link to a skill, which comes and goes by the
+// verdict on the skill, is another place than the skill.
+func placing() func(folder string) string {
+	parents := map[string]string{}
+	return func(folder string) string {
+		parent := filepath.Dir(folder)
+		real, ok := parents[parent]
+		if !ok {
+			real = realpath.Of(parent)
+			parents[parent] = real
+		}
+		return filepath.Join(real, filepath.Base(folder))
+	}
 }

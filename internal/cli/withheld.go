@@ -3,13 +3,11 @@ package cli
 import (
 	"cmp"
 	"context"
-	"path/filepath"
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/analysis/doctor"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
-	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/workspace"
 )
 
@@ -25,15 +23,16 @@ func withheld(ctx context.Context, env *console.Env, project, config string, fol
 	if err != nil {
 		return nil
 	}
+	place := placing()
 	at := map[string]*catalog.Entry{}
 	for _, e := range v.Entries {
-		if folder := realpath.Of(filepath.Join(e.Root.Dir, filepath.FromSlash(e.Path))); at[folder] == nil {
+		if folder := place(e.Dir()); at[folder] == nil {
 			at[folder] = e
 		}
 	}
 	why := map[string]string{}
 	for _, folder := range folders {
-		if e := at[realpath.Of(folder)]; e != nil {
+		if e := at[place(folder)]; e != nil {
 			if text := withheldBecause(v, e); text != "" {
 				why[folder] = text
 			}

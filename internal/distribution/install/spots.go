@@ -56,21 +56,20 @@ func (in *Installer) Settle(ctx context.Context, p *Plan, asked Clients, held Ju
 	for _, s := range p.Steps {
 		if in.settles(s, asked) || in.stays(s) {
 			steps = append(steps, s)
-			if !in.o.DryRun || !s.New() { // only installed files can be judged
-				folders = append(folders, in.Folder(s.Key))
-			}
+			folders = append(folders, in.Folder(s.Key))
 		}
 	}
 	if len(steps) == 0 {
 		return nil
 	}
-	why := map[string]string{}
-	if len(folders) > 0 {
-		why = held(folders)
-	}
+	why := held(folders)
 	changed := map[string]*lockfile.Skill{}
 	for _, s := range steps {
 		text := why[in.Folder(s.Key)]
+		if text != "" && in.o.DryRun && s.New() { // the verdict is not on the new files
+			s.Warnings = append(s.Warnings, "whether clients get it is known once it is installed, since the lock or a policy may hold it back")
+			text = ""
+		}
 		if !in.settles(s, asked) {
 			if text != "" {
 				in.withhold(ctx, s, in.lock.Skills[s.Key], text)
