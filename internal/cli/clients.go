@@ -13,6 +13,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/cli/distcmd"
 	"github.com/knack-dev/knack/internal/clientconfig"
+	"github.com/knack-dev/knack/internal/distribution/install"
 	"github.com/knack-dev/knack/internal/workspace"
 	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
@@ -43,20 +44,23 @@ func clientsHere(env *console.Env, project string) (here []distcmd.Client) {
 	return here
 }
 
-// heldBack returns the reason for each of the given skill folders that the lock or the operator's
+// heldBack returns the hold on each of the given skill folders that the lock or the operator's
 // policy holds back. It judges a skill as a server would, with the root and the URI that the skill
 // has there. A folder outside all roots is judged as if its parent were a root. If anything can be
 // held back, so is a folder without a skill that can be judged.
-func heldBack(ctx context.Context, env *console.Env, project, config string, folders []string) map[string]string {
+func heldBack(ctx context.Context, env *console.Env, project, config string, folders []string) map[string]install.Hold {
 	why := map[string]string{}
-	outside, holds, err := judgeHere(ctx, workspace.Options{Env: env, Project: project, Config: config, Partly: true, NoBuiltin: true}, folders, why)
+	var unusable error
+	var addRoot func(folder string) string
+	outside, canHold, err := judgeHere(ctx, workspace.Options{Env: env, Project: project, Config: config, Partly: true, NoBuiltin: true}, folders, why, func(w *workspace.Workspace) { unusable, addRoot = w.UnusableRoot(), w.AddRoot })
 	outside = slices.DeleteFunc(outside, func(folder string) bool {
 		missing := errors.Is(dir.Check(folder), fs.ErrNotExist)
-		if missing && holds {
+		if missing && canHold {
 			why[folder] = "it cannot be judged: its folder is missing"
 		}
 		return missing
 	})
+	elsewhere := slices.Clone(outside)
 	if err == nil && len(outside) > 0 {
 		var roots []string
 		for _, folder := range outside {
@@ -64,9 +68,9 @@ func heldBack(ctx context.Context, env *console.Env, project, config string, fol
 				roots = append(roots, root)
 			}
 		}
-		outside, _, err = judgeHere(ctx, workspace.Options{Env: env, Dirs: roots, Config: config, NoBuiltin: true}, outside, why)
+		outside, _, err = judgeHere(ctx, workspace.Options{Env: env, Dirs: roots, Config: config, NoBuiltin: true}, outside, why, nil)
 		for _, folder := range outside {
-			if holds {
+			if canHold {
 				why[folder] = "it cannot be judged: no skill is found in its folder"
 			}
 		}
@@ -75,18 +79,47 @@ func heldBack(ctx context.Context, env *console.Env, project, config string, fol
 		for _, folder := range folders {
 			why[folder] = "it cannot be judged: " + err.Error()
 		}
+		unusable = err
 	}
-	return why
+	holds := map[string]install.Hold{}
+	for folder, text := range why {
+		var first []string
+		if unusable != nil {
+			first = append(first, firstFix(unusable, text))
+		}
+		if slices.Contains(elsewhere, folder) {
+			first = append(first, addRoot(filepath.Dir(folder)))
+		}
+		first = slices.DeleteFunc(first, func(fix string) bool { return fix == "" })
+		holds[folder] = install.Hold{Why: text, First: strings.Join(first, ", and ")}
+	}
+	return holds
+}
+
+// firstFix returns the fix for an unusable root of a file, with the place in the file unless a text
+// contains it.
+func firstFix(unusable error, text string) string {
+	bad, ok := errors.AsType[*settings.Error](unusable)
+	switch {
+	case !ok:
+		return ""
+	case strings.Contains(text, bad.Error()):
+		return bad.Hint
+	}
+	return bad.Error() + ": " + bad.Hint
 }
 
 // judgeHere adds to why, for each folder whose skill the workspace holds back, the reason. It
 // returns the folders whose skill the workspace does not have, and whether it can hold skills back.
-func judgeHere(ctx context.Context, o workspace.Options, folders []string, why map[string]string) (outside []string, holds bool, err error) {
+func judgeHere(ctx context.Context, o workspace.Options, folders []string, why map[string]string, opened func(*workspace.Workspace)) (outside []string, holds bool, err error) {
 	w, err := workspace.Open(o)
 	if err != nil {
 		return nil, false, err
 	}
 	defer w.Close()
+	if opened != nil {
+		opened(w)
+	}
 	v, err := w.View(ctx)
 	if err != nil {
 		return nil, false, err

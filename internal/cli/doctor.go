@@ -144,7 +144,7 @@ func doctorOptions(env *console.Env, w *workspace.Workspace, project string) doc
 	return doctor.Options{
 		Sources: w.Sources(), Dir: env.Dir, Project: settings.Folder(*env, project), Home: env.Home, Getenv: w.Getenv(), Settings: w.Settings(), Followed: w.Stored(), Plugins: w.Plugins(),
 		Shown: env.Shown, Command: env.Command, Judge: w.Judge(),
-		Serving: func(folder string) string { return serveCommandLine(*env, folder) },
+		Serving: func(folder string) string { return serveCommandLine(*env, folder) }, AddRoot: w.AddRoot,
 	}
 }
 

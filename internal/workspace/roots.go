@@ -264,6 +264,24 @@ func (w *Workspace) projectUnused(by string) string {
 	return "--project has no effect with " + by
 }
 
+// UnusableRoot returns the first problem with the roots of the file in effect, or nil. With
+// [Options.Partly], a missing root is left out and is a problem here.
+func (w *Workspace) UnusableRoot() error {
+	if len(w.o.Dirs) > 0 || !w.fileNames() {
+		return nil
+	}
+	return w.file.UnusableRoot(false)
+}
+
+// AddRoot returns the fix for a folder of skills that the roots of the file in effect do not
+// contain. It returns "" if no file names the roots.
+func (w *Workspace) AddRoot(folder string) string {
+	if len(w.o.Dirs) > 0 || !w.fileNames() {
+		return ""
+	}
+	return "add " + display.Echo(w.o.Env.Absolute(folder)) + " to the roots of " + w.file.Shown
+}
+
 // rootError returns the error of the first named root that could not be read, or nil. When the
 // command began, the root still was a folder.
 func (w *Workspace) rootError(v catalog.View) error {

@@ -35,6 +35,8 @@ type Options struct {
 	Command func(words ...string) string
 	// Serving returns the command that serves one more folder, given its absolute path.
 	Serving func(folder string) string
+	// AddRoot returns the fix that adds a folder to the file that names the roots, or "" if none does.
+	AddRoot func(folder string) string
 	// Clients are the clients on this machine.
 	Clients []Client
 	// Verbose is set if the printed report lists the missing roots.

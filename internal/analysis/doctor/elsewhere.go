@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -134,7 +135,7 @@ func fileFix(name string) string {
 // skippedFolder searches for the skill below a folder that no scan enters.
 func (l *elsewhere) skippedFolder(ctx context.Context, at, name string) {
 	for _, b := range l.skills(ctx, at) {
-		l.add(b.Dir(), "is below "+name+", which is not searched", "copy it into a folder that is searched, or add its folder to the searched ones: "+l.r.Options.Serving(filepath.Dir(b.Dir())))
+		l.add(b.Dir(), "is below "+name+", which is not searched", l.search("copy it into a folder that is searched", filepath.Dir(b.Dir())))
 	}
 }
 
@@ -175,7 +176,7 @@ func (l *elsewhere) noRoot(ctx context.Context, top string) {
 		if p := l.r.Options.pluginAt(b.Dir()); p != nil {
 			l.add(b.Dir(), "is in the "+p.Title()+", which is "+p.State+": "+p.Reason, p.Fix)
 		} else if !l.rooted(b.Dir()) {
-			l.add(b.Dir(), "contains the skill, but is in no folder that is searched", "move it into .claude/skills, or add its folder to the searched ones: "+l.r.Options.Serving(filepath.Dir(b.Dir())))
+			l.add(b.Dir(), "contains the skill, but is in no folder that is searched", cmp.Or(l.addRoot(filepath.Dir(b.Dir())), l.search("move it into .claude/skills", filepath.Dir(b.Dir()))))
 		}
 	}
 }
@@ -235,7 +236,7 @@ func (l *elsewhere) folder(at string) {
 	b := BareFolder{At: l.display(at), Files: []string{}, dir: at}
 	for _, e := range entries {
 		if skill.IsEntryNameInAnyCase(e.Name()) {
-			l.add(at, "is too deep below its root, or behind a link that is not followed", "move it up, or add its folder to the searched ones: "+l.r.Options.Serving(filepath.Dir(at)))
+			l.add(at, "is too deep below its root, or behind a link that is not followed", l.search("move it up", filepath.Dir(at)))
 			return
 		}
 		if !strings.HasPrefix(e.Name(), ".") && len(b.Files) < bareFiles {
@@ -251,6 +252,23 @@ func (l *elsewhere) add(at, why, fix string) {
 		l.seen[at] = true
 		l.strays = append(l.strays, Stray{l.display(at), why, fix})
 	}
+}
+
+// search returns the fix that moves a skill, or else searches its folder. A file that names the
+// roots has no root within another one.
+func (l *elsewhere) search(move, folder string) string {
+	if l.addRoot(folder) != "" {
+		return move
+	}
+	return move + ", or add its folder to the searched ones: " + l.r.Options.Serving(folder)
+}
+
+// addRoot returns the fix that adds a folder to the file that names the roots, or "" without one.
+func (l *elsewhere) addRoot(folder string) string {
+	if l.r.Options.AddRoot == nil {
+		return ""
+	}
+	return l.r.Options.AddRoot(folder)
 }
 
 func (l *elsewhere) display(at string) string { return l.r.Options.Shown(at) }

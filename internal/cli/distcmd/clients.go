@@ -66,7 +66,7 @@ func (f *flags) judge(ctx context.Context) install.Judge {
 	if f.around.Held == nil {
 		return nil
 	}
-	return func(folders []string) map[string]string {
+	return func(folders []string) map[string]install.Hold {
 		return f.around.Held(ctx, f.env, f.project, f.config, folders)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/distribution/install"
 )
 
 // TestOffer checks that add asks whether to put links into the folders of clients that do not see a
@@ -42,7 +43,7 @@ func TestOffer(t *testing.T) {
 				Dir: filepath.Join(s.dir, "p"), Home: filepath.Join(s.dir, "home"), StdinTerminal: c.terminal, StderrTerminal: c.terminal}
 			root := &cobra.Command{Use: "knack", SilenceErrors: true, SilenceUsage: true}
 			root.AddCommand(Commands(&env, Surroundings{
-				Held: func(context.Context, *console.Env, string, string, []string) map[string]string { return nil },
+				Held: func(context.Context, *console.Env, string, string, []string) map[string]install.Hold { return nil },
 				Clients: func(*console.Env, string) []Client {
 					return []Client{{Agent: agents.Find("codex")}, {Agent: agents.Find("claude-code"), Connectable: true}, {Agent: agents.Find("windsurf"), Connected: true}}
 				},

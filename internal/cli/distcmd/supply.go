@@ -39,9 +39,9 @@ import (
 // offered by name.
 type Withheld func(ctx context.Context, env *console.Env, project, config string, folders []string) map[string]string
 
-// Held returns the reason for each of the given skill folders that the lock or the operator's
+// Held returns the hold on each of the given skill folders that the lock or the operator's
 // policy holds back. project and config are the values of --project and --config.
-type Held func(ctx context.Context, env *console.Env, project, config string, folders []string) map[string]string
+type Held func(ctx context.Context, env *console.Env, project, config string, folders []string) map[string]install.Hold
 
 // Surroundings has functions that return facts about the skills and clients of this machine. Each
 // may be nil.

@@ -16,6 +16,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli/command"
+	"github.com/knack-dev/knack/internal/distribution/install"
 )
 
 // shell runs commands in a project. Beside the project are two skills to install.
@@ -152,7 +153,7 @@ func TestJSON(t *testing.T) {
 	}
 	run(0, "add", filepath.Join(s.dir, "src2"), "--all", "--dry-run")
 	s.around = Surroundings{
-		Held:    func(context.Context, *console.Env, string, string, []string) map[string]string { return nil },
+		Held:    func(context.Context, *console.Env, string, string, []string) map[string]install.Hold { return nil },
 		Clients: func(*console.Env, string) []Client { return []Client{{Agent: agents.Find("codex")}} },
 		Unlocked: func(context.Context, *console.Env, string, string, string) ([]string, error) {
 			return []string{".agents/skills/loose"}, nil

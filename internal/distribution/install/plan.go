@@ -341,8 +341,8 @@ func (in *Installer) PlanVerify(ctx context.Context, names []string, held Judge)
 	}
 	why := held(folders)
 	for _, s := range p.Steps {
-		if text := why[in.Folder(s.Key)]; text != "" {
-			in.verifyHeld(ctx, s, text)
+		if hold, isHeld := why[in.Folder(s.Key)]; isHeld {
+			in.verifyHeld(ctx, s, hold)
 		}
 	}
 	return p

@@ -42,9 +42,16 @@ type Clients struct {
 	Form lockfile.Form
 }
 
-// Judge returns the reason for each of the given skill folders that is held back, by folder. The
+// Judge returns the hold on each of the given skill folders that is held back, by folder. The
 // client of a held-back skill must not have it.
-type Judge func(folders []string) map[string]string
+type Judge func(folders []string) map[string]Hold
+
+// Hold says why a skill is held back.
+type Hold struct {
+	Why string
+	// First is the fix without which no command can approve the skill, or "".
+	First string
+}
 
 // Settle puts the installed skills of a plan into the folders of clients. These are the clients
 // that the lock names, and the given clients, which Settle records in the lock. Settle removes
@@ -65,19 +72,19 @@ func (in *Installer) Settle(ctx context.Context, p *Plan, asked Clients, held Ju
 	why := held(folders)
 	changed := map[string]*lockfile.Skill{}
 	for _, s := range steps {
-		text := why[in.Folder(s.Key)]
-		if text != "" && in.o.DryRun && s.New() { // the verdict is not on the new files
+		hold, isHeld := why[in.Folder(s.Key)]
+		if isHeld && in.o.DryRun && s.New() { // the verdict is not on the new files
 			s.Warnings = append(s.Warnings, "whether clients get it is known once it is installed, since the lock or a policy may hold it back")
-			text = ""
+			isHeld = false
 		}
 		if !in.settles(s, asked) {
-			if text != "" {
-				in.withhold(ctx, s, in.lock.Skills[s.Key], text)
+			if isHeld {
+				in.withhold(ctx, s, in.lock.Skills[s.Key], hold)
 			}
 			continue
 		}
-		if text != "" {
-			in.withhold(ctx, s, s.Entry, text, asked.IDs...)
+		if isHeld {
+			in.withhold(ctx, s, s.Entry, hold, asked.IDs...)
 			continue
 		}
 		in.planSpots(ctx, s, s.Entry, func(id string) lockfile.Form {
@@ -121,7 +128,7 @@ func (in *Installer) stays(s *Step) bool {
 
 // withhold removes a skill that is held back from the folders of clients. The clients stay in the
 // lock.
-func (in *Installer) withhold(ctx context.Context, s *Step, entry lockfile.Skill, why string, others ...string) {
+func (in *Installer) withhold(ctx context.Context, s *Step, entry lockfile.Skill, hold Hold, others ...string) {
 	in.planSpots(ctx, s, entry, func(string) lockfile.Form { return "" }, others...)
 	for _, spot := range s.Spots {
 		if spot.Reads {
@@ -134,19 +141,23 @@ func (in *Installer) withhold(ctx context.Context, s *Step, entry lockfile.Skill
 		if spot.Do == Nothing {
 			spot.Do = Leave
 		}
-		in.tellHeld(s, spot, why)
+		in.tellHeld(s, spot, hold)
 	}
 }
 
 // tellHeld adds to a place in a client's folder the problem that its skill is held back.
-func (in *Installer) tellHeld(s *Step, spot *Spot, why string) {
+func (in *Installer) tellHeld(s *Step, spot *Spot, hold Hold) {
 	if p := spot.Problem; p != nil { // the client may have it
 		held := *p
-		held.Err = fmt.Errorf("%w; it is held back: %s", p.Err, why)
+		held.Err = fmt.Errorf("%w; it is held back: %s", p.Err, hold.Why)
 		spot.Problem = &held
 		return
 	}
-	spot.Problem = &Problem{Err: fmt.Errorf("it is held back, so %s does not get it: %s", spot.Name, why), Fix: "see " + in.command("doctor", s.Name) + "; then run the command again", No: true}
+	fix := "see " + in.command("doctor", s.Name) + "; then run the command again"
+	if hold.First != "" {
+		fix = hold.First + "; then " + fix
+	}
+	spot.Problem = &Problem{Err: fmt.Errorf("it is held back, so %s does not get it: %s", spot.Name, hold.Why), Fix: fix, No: true}
 }
 
 // takeBack removes a skill from the folders of clients, if the step removes the skill.
@@ -178,7 +189,7 @@ func (in *Installer) verifySpots(ctx context.Context, s *Step) {
 
 // verifyHeld sets the problem of each place of a held-back skill in the folders of clients, which
 // is empty after the next sync.
-func (in *Installer) verifyHeld(ctx context.Context, s *Step, why string) {
+func (in *Installer) verifyHeld(ctx context.Context, s *Step, hold Hold) {
 	in.planSpots(ctx, s, *s.Was, func(string) lockfile.Form { return "" })
 	for _, spot := range s.Spots {
 		switch {
@@ -186,9 +197,9 @@ func (in *Installer) verifyHeld(ctx context.Context, s *Step, why string) {
 			spot.Do = Matches
 			continue
 		case spot.Do == Delete:
-			spot.Problem = &Problem{Err: fmt.Errorf("%s has it, but it is held back: %s", spot.Name, why), Fix: in.command("sync") + " takes it away from there", No: true}
+			spot.Problem = &Problem{Err: fmt.Errorf("%s has it, but it is held back: %s", spot.Name, hold.Why), Fix: in.command("sync") + " takes it away from there", No: true}
 		default:
-			in.tellHeld(s, spot, why)
+			in.tellHeld(s, spot, hold)
 		}
 		spot.Do = Differs
 	}

@@ -34,11 +34,11 @@ func newClient(t *testing.T, id string, form lockfile.Form, atHome bool) *client
 		if c.asked {
 			ask.IDs = []string{c.id}
 		}
-		return in.Settle(ctx, p, ask, func(folders []string) map[string]string {
+		return in.Settle(ctx, p, ask, func(folders []string) map[string]install.Hold {
 			if c.held == "" {
 				return nil
 			}
-			return map[string]string{folders[0]: c.held}
+			return map[string]install.Hold{folders[0]: {Why: c.held}}
 		})
 	}
 	return c
