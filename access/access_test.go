@@ -25,8 +25,8 @@ func entry(base string) *catalog.Entry {
 	return &catalog.Entry{Skill: &skill.Skill{}, Root: &skill.Root{}, Tail: "/" + base, Status: catalog.Available}
 }
 
-// shown returns a snapshot with the given skills and their roots.
-func shown(entries ...*catalog.Entry) *catalog.Snapshot {
+// snapshotOf returns a snapshot with the given skills and their roots.
+func snapshotOf(entries ...*catalog.Entry) *catalog.Snapshot {
 	s := &catalog.Snapshot{Entries: entries}
 	for _, e := range entries {
 		s.Roots = append(s.Roots, catalog.RootStatus{Root: *e.Root})
@@ -36,7 +36,7 @@ func shown(entries ...*catalog.Entry) *catalog.Snapshot {
 
 // sees reports whether a filter shows the first of the given skills, which are all in the snapshot.
 func sees(f *catalog.Filter, entries ...*catalog.Entry) bool {
-	return f.VisibleIn(shown(entries...))(entries[0])
+	return f.VisibleIn(snapshotOf(entries...))(entries[0])
 }
 
 func TestPolicy(t *testing.T) {
@@ -83,11 +83,11 @@ func TestPolicy(t *testing.T) {
 // snapshot caches a view for each Filter.
 func TestFilterIsShared(t *testing.T) {
 	p := NewPolicy(false, []Rule{{Groups: []string{"a"}}, {Groups: []string{"b"}}, {Subjects: []string{"anna"}}})
-	of := func(name string, groups ...string) *catalog.Filter { return p.Filter(Subject{name, groups}) }
-	if of("x", "a") != of("y", "c", "a") || of("x") != of("y", "c") || of("anna", "b") != of("anna", "b", "b") {
+	filter := func(name string, groups ...string) *catalog.Filter { return p.Filter(Subject{name, groups}) }
+	if filter("x", "a") != filter("y", "c", "a") || filter("x") != filter("y", "c") || filter("anna", "b") != filter("anna", "b", "b") {
 		t.Error("two filters where the same rules hold")
 	}
-	if of("x", "a") == of("x", "b") || of("x", "a") == of("x", "a", "b") || of("x") == of("anna") {
+	if filter("x", "a") == filter("x", "b") || filter("x", "a") == filter("x", "a", "b") || filter("x") == filter("anna") {
 		t.Error("one filter where other rules hold")
 	}
 }
@@ -121,7 +121,7 @@ func TestPolicyOnSkippedSkills(t *testing.T) {
 func TestIdle(t *testing.T) {
 	p := NewPolicy(false, []Rule{{Allow: patterns(t, "skill://a/** skill://b/**")}, {Deny: patterns(t, "skill://a/secert skill://a/x")}})
 	var got []string
-	for _, pattern := range p.Unmatched(shown(entry("a/secret"), entry("a/x"))) {
+	for _, pattern := range p.Unmatched(snapshotOf(entry("a/secret"), entry("a/x"))) {
 		got = append(got, pattern.String())
 	}
 	if want := []string{"skill://b/**", "skill://a/secert"}; !slices.Equal(got, want) {
@@ -160,7 +160,7 @@ func TestMisspelt(t *testing.T) {
 		{two, "skill://secrets/**", ""}, {one, "skill://team/open", ""}, {two, "skill://dir-1/closed", ""}, {two, "skill://acme/open", ""}, {nil, "skill://secret/**", ""},
 	} {
 		got := ""
-		p, snapshot := NewPolicy(true, []Rule{{Deny: patterns(t, c.pattern)}}), shown(c.entries...)
+		p, snapshot := NewPolicy(true, []Rule{{Deny: patterns(t, c.pattern)}}), snapshotOf(c.entries...)
 		if len(c.entries) == 1 {
 			snapshot.Roots = append(snapshot.Roots, catalog.RootStatus{Root: skill.Root{Label: "dir-2", Prefix: "dir-2"}})
 		}
@@ -169,7 +169,7 @@ func TestMisspelt(t *testing.T) {
 		}
 		for _, m := range p.Misspelt(snapshot) {
 			got = m.As
-			if p, err := ParsePattern(m.As); err != nil || len(NewPolicy(true, []Rule{{Deny: []Pattern{p}}}).Unmatched(shown(c.entries...))) > 0 {
+			if p, err := ParsePattern(m.As); err != nil || len(NewPolicy(true, []Rule{{Deny: []Pattern{p}}}).Unmatched(snapshotOf(c.entries...))) > 0 {
 				t.Errorf("%s matches nothing either (%v)", m.As, err)
 			}
 		}

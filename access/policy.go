@@ -51,11 +51,11 @@ func NewPolicy(allow bool, rules []Rule) *Policy {
 // Filter returns the visibility filter of a subject. Subjects to which the same rules apply share
 // one filter.
 func (p *Policy) Filter(s Subject) *catalog.Filter {
-	var held []*Rule
+	var rules []*Rule
 	var key strings.Builder
 	for i := range p.rules {
 		if r := &p.rules[i]; r.appliesTo(s) {
-			held = append(held, r)
+			rules = append(rules, r)
 			key.WriteString(strconv.Itoa(i))
 			key.WriteByte(' ')
 		}
@@ -66,11 +66,11 @@ func (p *Policy) Filter(s Subject) *catalog.Filter {
 	if filter == nil {
 		allow := p.allow
 		filter = &catalog.Filter{VisibleIn: func(s *catalog.Snapshot) func(*catalog.Entry) bool {
-			idle, around := misspellings(denied(held), s), around(held, allow, s)
+			idle, around := misspellings(denied(rules), s), around(rules, allow, s)
 			return func(e *catalog.Entry) bool {
-				return visible(held, allow, e, s) && !linked(held, allow, e, s.Roots) && !around[realOf(e, s.Roots)] && !spelt(idle, e, s)
+				return visible(rules, allow, e, s) && !linked(rules, allow, e, s.Roots) && !around[realOf(e, s.Roots)] && !spelt(idle, e, s)
 			}
-		}, Whole: hidesNothing(held, allow)}
+		}, Whole: hidesNothing(rules, allow)}
 		p.filters[key.String()] = filter
 	}
 	return filter

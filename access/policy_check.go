@@ -226,7 +226,7 @@ type UnknownName struct {
 func (p *Policy) UnknownNames(t *Tokens) (all []UnknownName) {
 	var groups, subjects []string
 	if t != nil {
-		for _, h := range t.held {
+		for _, h := range t.credentials {
 			groups, subjects = append(groups, h.Groups...), append(subjects, h.Name)
 		}
 	}

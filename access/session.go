@@ -27,8 +27,8 @@ const (
 type Sessions struct {
 	verifier Verifier
 
-	mu   sync.Mutex
-	held []*session // oldest first
+	mu       sync.Mutex
+	sessions []*session // oldest first
 }
 
 type session struct {
@@ -52,25 +52,25 @@ func (s *Sessions) Begin(ctx context.Context, token string, life time.Duration) 
 	id = base64.RawURLEncoding.EncodeToString(b[:])
 	now := time.Now()
 	s.mu.Lock()
-	if len(s.held) >= maxSessions { // some may belong to tokens that are no longer valid
+	if len(s.sessions) >= maxSessions { // some may belong to tokens that are no longer valid
 		s.mu.Unlock()
 		s.Recheck(ctx)
 		s.mu.Lock()
 	}
 	defer s.mu.Unlock()
-	of, oldest := 0, 0
-	for i := len(s.held) - 1; i >= 0; i-- {
-		if s.held[i].token == token {
-			of, oldest = of+1, i
+	sameToken, oldest := 0, 0
+	for i := len(s.sessions) - 1; i >= 0; i-- {
+		if s.sessions[i].token == token {
+			sameToken, oldest = sameToken+1, i
 		}
 	}
 	switch {
-	case of >= maxSessionsOfOne:
-		s.held = slices.Delete(s.held, oldest, oldest+1)
-	case len(s.held) >= maxSessions:
-		s.held = slices.Delete(s.held, 0, 1)
+	case sameToken >= maxSessionsOfOne:
+		s.sessions = slices.Delete(s.sessions, oldest, oldest+1)
+	case len(s.sessions) >= maxSessions:
+		s.sessions = slices.Delete(s.sessions, 0, 1)
 	}
-	s.held = append(s.held, &session{sha256.Sum256([]byte(id)), token, now.Add(life)})
+	s.sessions = append(s.sessions, &session{sha256.Sum256([]byte(id)), token, now.Add(life)})
 	return id, subject, true
 }
 
@@ -82,7 +82,7 @@ func (s *Sessions) Token(id string) (token string, ok bool) {
 	if i < 0 {
 		return "", false
 	}
-	return s.held[i].token, true
+	return s.sessions[i].token, true
 }
 
 // Subject returns the subject that a session's token has now.
@@ -99,7 +99,7 @@ func (s *Sessions) End(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i := s.find(id); i >= 0 {
-		s.held = slices.Delete(s.held, i, i+1)
+		s.sessions = slices.Delete(s.sessions, i, i+1)
 	}
 }
 
@@ -107,24 +107,24 @@ func (s *Sessions) End(id string) {
 // the verifier accepts the tokens again later.
 func (s *Sessions) Recheck(ctx context.Context) {
 	s.mu.Lock()
-	held := slices.Clone(s.held)
+	sessions := slices.Clone(s.sessions)
 	s.mu.Unlock()
 	gone := map[*session]bool{}
-	for _, one := range held {
+	for _, one := range sessions {
 		if _, ok := s.verifier.Verify(ctx, one.token); !ok {
 			gone[one] = true
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.held = slices.DeleteFunc(s.held, func(one *session) bool { return gone[one] })
+	s.sessions = slices.DeleteFunc(s.sessions, func(one *session) bool { return gone[one] })
 }
 
 // find removes expired sessions and returns the index of the session with that id,
 // or -1. The caller holds the lock.
 func (s *Sessions) find(id string) int {
 	now := time.Now()
-	s.held = slices.DeleteFunc(s.held, func(one *session) bool { return !now.Before(one.ends) })
+	s.sessions = slices.DeleteFunc(s.sessions, func(one *session) bool { return !now.Before(one.ends) })
 	key := sha256.Sum256([]byte(id))
-	return slices.IndexFunc(s.held, func(one *session) bool { return one.key == key })
+	return slices.IndexFunc(s.sessions, func(one *session) bool { return one.key == key })
 }

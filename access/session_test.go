@@ -31,7 +31,7 @@ func TestSessions(t *testing.T) {
 			}
 			return id
 		}
-		is := func(id, want string) {
+		check := func(id, want string) {
 			t.Helper()
 			if got, ok := s.Subject(ctx, id); got.Name != want || ok != (want != "") {
 				t.Errorf("the session is %q's (%v), want %q", got.Name, ok, want)
@@ -44,31 +44,31 @@ func TestSessions(t *testing.T) {
 		if anna == again {
 			t.Error("two sessions with one id")
 		}
-		is(anna, "anna")
-		is(bert, "bert")
+		check(anna, "anna")
+		check(bert, "bert")
 		for _, id := range []string{"", "token of anna", anna + "A", anna[:42], strings.ToUpper(anna)} {
-			is(id, "")
+			check(id, "")
 		}
 		s.End(anna)
 		s.End("nobody's")
-		is(anna, "")
-		is(again, "anna")
+		check(anna, "")
+		check(again, "anna")
 
 		who["token of bert"] = Subject{Name: "berta"}
-		is(bert, "berta")
+		check(bert, "berta")
 		delete(who, "token of bert")
-		is(bert, "")
+		check(bert, "")
 		s.Recheck(ctx)
 		who["token of bert"] = Subject{Name: "bert"}
-		is(bert, "")
-		is(again, "anna")
+		check(bert, "")
+		check(again, "anna")
 
 		testwait.Advance(SessionLife - time.Second)
-		is(again, "anna")
+		check(again, "anna")
 		late := begin("token of anna")
 		testwait.Advance(time.Second)
-		is(again, "")
-		is(late, "anna")
+		check(again, "")
+		check(late, "anna")
 	})
 }
 
@@ -90,8 +90,8 @@ func TestSessionsAreBounded(t *testing.T) {
 			t.Errorf("session %d of %d: %v", i, len(ids), ok)
 		}
 	}
-	if _, ok := s.Subject(ctx, other); !ok || len(s.held) != maxSessionsOfOne+1 {
-		t.Errorf("another's session is there: %v; there are %d", ok, len(s.held))
+	if _, ok := s.Subject(ctx, other); !ok || len(s.sessions) != maxSessionsOfOne+1 {
+		t.Errorf("another's session is there: %v; there are %d", ok, len(s.sessions))
 	}
 	for i := range maxSessions {
 		token := strings.Repeat("x", i+1)
@@ -100,7 +100,7 @@ func TestSessionsAreBounded(t *testing.T) {
 			t.Fatal(i)
 		}
 	}
-	if _, ok := s.Subject(ctx, other); ok || len(s.held) != maxSessions {
-		t.Errorf("the oldest is there: %v; there are %d", ok, len(s.held))
+	if _, ok := s.Subject(ctx, other); ok || len(s.sessions) != maxSessions {
+		t.Errorf("the oldest is there: %v; there are %d", ok, len(s.sessions))
 	}
 }

@@ -24,7 +24,7 @@ const tokenPrefix = "knack_"
 // Tokens contains the access tokens that a server accepts, with their subjects and expiry times. It
 // stores only SHA-256 hashes. A token is 256 random bits, so its hash cannot be brute-forced and
 // needs no salt.
-type Tokens struct{ held []Credential }
+type Tokens struct{ credentials []Credential }
 
 // Credential is the hash of a token with the token's subject.
 type Credential struct {
@@ -36,31 +36,31 @@ type Credential struct {
 // Expired reports whether the token has expired at a given time.
 func (c Credential) Expired(at time.Time) bool { return !c.Expires.IsZero() && !at.Before(c.Expires) }
 
-// NewTokens returns a Tokens that accepts the tokens of held.
-func NewTokens(held []Credential) *Tokens { return &Tokens{held} }
+// NewTokens returns a Tokens that accepts the given credentials.
+func NewTokens(credentials []Credential) *Tokens { return &Tokens{credentials} }
 
-// With returns a Tokens that also accepts the tokens of held. The receiver may be nil.
-func (t *Tokens) With(held []Credential) *Tokens {
+// With returns a Tokens that also accepts the given credentials. The receiver may be nil.
+func (t *Tokens) With(credentials []Credential) *Tokens {
 	if t == nil {
-		return NewTokens(held)
+		return NewTokens(credentials)
 	}
-	return NewTokens(slices.Concat(t.held, held))
+	return NewTokens(slices.Concat(t.credentials, credentials))
 }
 
 // SubsetOf reports whether before contains every token of t with the same subject and expiry. Then
 // the only change from before to t is the removal of tokens. A nil Tokens contains no token.
 func (t *Tokens) SubsetOf(before *Tokens) bool {
-	held := func(t *Tokens) map[skill.Digest]Credential {
+	byHash := func(t *Tokens) map[skill.Digest]Credential {
 		all := map[skill.Digest]Credential{}
 		if t != nil {
-			for _, h := range t.held {
+			for _, h := range t.credentials {
 				all[h.Hash] = h // the last of equal hashes wins, as in Verify
 			}
 		}
 		return all
 	}
-	then := held(before)
-	for hash, s := range held(t) {
+	then := byHash(before)
+	for hash, s := range byHash(t) {
 		if b, ok := then[hash]; !ok || b.Name != s.Name || !slices.Equal(b.Groups, s.Groups) || !b.Expires.Equal(s.Expires) {
 			return false
 		}
@@ -80,7 +80,7 @@ func NewToken() (token, line string) {
 var ErrNoToken = errors.New("it has no token's hash; 'knack token new' prints one")
 
 // Len returns the number of tokens. If it is 0, [Tokens.Verify] accepts no token.
-func (t *Tokens) Len() int { return len(t.held) }
+func (t *Tokens) Len() int { return len(t.credentials) }
 
 // ParseTokens reads a token file. Each line is a hash "sha256:…" followed by the name of the
 // subject, which may have several words. Empty lines and lines that begin with # are ignored.
@@ -107,14 +107,14 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 		if strings.ContainsFunc(name, unicode.IsControl) {
 			return nil, fmt.Errorf("line %d has a control character in the name of the token's owner: the file may be damaged; write the name again", n)
 		}
-		t.held = append(t.held, Credential{Hash: d, Subject: Subject{Name: name}})
+		t.credentials = append(t.credentials, Credential{Hash: d, Subject: Subject{Name: name}})
 	}
 	if err := in.Err(); errors.Is(err, bufio.ErrTooLong) {
 		return nil, fmt.Errorf("line %d is longer than 64 KiB: write one hash of a token per line, as 'knack token new' prints it, and the name of its owner", n)
 	} else if err != nil {
 		return nil, err
 	}
-	if len(t.held) == 0 {
+	if len(t.credentials) == 0 {
 		return nil, ErrNoToken
 	}
 	return t, nil
@@ -125,11 +125,11 @@ func ParseTokens(r io.Reader) (*Tokens, error) {
 func (t *Tokens) Verify(_ context.Context, token string) (Subject, bool) {
 	sum := sha256.Sum256([]byte(token))
 	at := -1
-	for i := range t.held {
-		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(t.held[i].Hash[:], sum[:]), i, at)
+	for i := range t.credentials {
+		at = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(t.credentials[i].Hash[:], sum[:]), i, at)
 	}
-	if at < 0 || t.held[at].Expired(time.Now()) {
+	if at < 0 || t.credentials[at].Expired(time.Now()) {
 		return Subject{}, false
 	}
-	return t.held[at].Subject, true
+	return t.credentials[at].Subject, true
 }

@@ -49,23 +49,23 @@ func TestWithin(t *testing.T) {
 	a.Hash[0], b.Hash[0] = 1, 2
 	nameless, alone, other := a, a, a
 	nameless.Name, alone.Groups, other.Name = "", nil, "bert"
-	of := func(held ...access.Credential) *access.Tokens { return access.NewTokens(held) }
+	tokens := func(credentials ...access.Credential) *access.Tokens { return access.NewTokens(credentials) }
 	for _, c := range []struct {
 		name        string
 		now, before *access.Tokens
 		want        bool
 	}{
-		{"the same", of(a, b), of(a, b), true},
-		{"one is gone", of(a), of(a, b), true},
-		{"all are gone", of(), of(a, b), true},
+		{"the same", tokens(a, b), tokens(a, b), true},
+		{"one is gone", tokens(a), tokens(a, b), true},
+		{"all are gone", tokens(), tokens(a, b), true},
 		{"none at all", nil, nil, true},
-		{"another one", of(a, b), of(a), false},
-		{"the first", of(a), nil, false},
-		{"lost its name", of(nameless), of(a), false},
-		{"lost its groups", of(alone), of(a), false},
-		{"is another's", of(other), of(a), false},
-		{"listed twice, and the one that counts is gone", of(alone), of(alone, a), false},
-		{"listed twice, and the other one is gone", of(a), of(alone, a), true},
+		{"another one", tokens(a, b), tokens(a), false},
+		{"the first", tokens(a), nil, false},
+		{"lost its name", tokens(nameless), tokens(a), false},
+		{"lost its groups", tokens(alone), tokens(a), false},
+		{"is another's", tokens(other), tokens(a), false},
+		{"listed twice, and the one that counts is gone", tokens(alone), tokens(alone, a), false},
+		{"listed twice, and the other one is gone", tokens(a), tokens(alone, a), true},
 	} {
 		if got := c.now.SubsetOf(c.before); got != c.want {
 			t.Errorf("%s: %v", c.name, got)

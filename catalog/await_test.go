@@ -19,14 +19,14 @@ import (
 // deadFS is a file system whose files open only once held is closed.
 type deadFS struct {
 	fs.FS
-	held    chan struct{}
+	release chan struct{}
 	waiting *atomic.Int64
 }
 
 func (f deadFS) Open(name string) (fs.File, error) {
 	f.waiting.Add(1)
 	defer f.waiting.Add(-1)
-	<-f.held
+	<-f.release
 	return f.FS.Open(name)
 }
 
@@ -37,9 +37,9 @@ func TestReadsOfDeadDiskAreBounded(t *testing.T) {
 	busyPatience = 10 * time.Millisecond
 	v := view(t, catalogOf(t, source("a", "x/SKILL.md", text("x", "one"), "x/y.txt", "y"),
 		source("b", "z/SKILL.md", text("z", "one"), "z/y.txt", "y")))
-	held, waiting := make(chan struct{}), new(atomic.Int64)
+	release, waiting := make(chan struct{}), new(atomic.Int64)
 	x, dead, b := *v.Named("x"), *v.Named("x").Skill, *v.Named("x").Bundle
-	b.FS = deadFS{b.FS, held, waiting}
+	b.FS = deadFS{b.FS, release, waiting}
 	dead.Bundle, x.Skill = &b, &dead
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -79,7 +79,7 @@ func TestReadsOfDeadDiskAreBounded(t *testing.T) {
 			t.Errorf("a cancelled call: %v", err)
 		}
 	}
-	close(held)
+	close(release)
 	waitFor(t, "all slots are given back", func() bool { return v.catalog.reads.Keys() == 0 })
 }
 
@@ -166,11 +166,11 @@ func TestManifestOfSilentDisk(t *testing.T) {
 			files = append(files, name+"/SKILL.md", text(name, "one"), name+"/data.txt", "x")
 		}
 		v := view(t, catalogOf(t, source("silent", files...), source("fine", "z/SKILL.md", text("z", "one"), "z/data.txt", "x")))
-		held := make(chan struct{})
+		release := make(chan struct{})
 		manifest := func(ctx context.Context, name string) (time.Duration, error) {
 			e, s, b := *v.Named(name), *v.Named(name).Skill, *v.Named(name).Bundle
 			if e.Root.Label == "silent" {
-				b.FS = deadFS{b.FS, held, new(atomic.Int64)}
+				b.FS = deadFS{b.FS, release, new(atomic.Int64)}
 			}
 			s.Bundle, e.Skill = &b, &s
 			begun := time.Now()
@@ -209,7 +209,7 @@ func TestManifestOfSilentDisk(t *testing.T) {
 				t.Errorf("%s later: %v after %v", name, err, took)
 			}
 		}
-		close(held)
+		close(release)
 		synctest.Wait()
 		for _, name := range strings.Split("abcdefz", "") {
 			if took, err := manifest(t.Context(), name); took != 0 || err != nil {

@@ -103,25 +103,25 @@ func (s *Snapshot) shadow() {
 	slices.SortFunc(s.named, s.byKey)
 	s.shadowSameKeys()
 	s.named = slices.CompactFunc(s.named, func(a, b *Entry) bool { return a.Key == b.Key })
-	var kept, shadowed, unlisted []*Entry
-	listed, next := 0, make(map[*skill.Root]int, len(s.spans)) // index in Listed of a root's next skill
+	var uninvocable, shadowed, unlisted []*Entry
+	count, next := 0, make(map[*skill.Root]int, len(s.spans)) // index in Listed of a root's next skill
 	for i, e := range s.Entries {
 		pause(i)
 		if _, ok := next[e.Root]; !ok {
-			next[e.Root] = listed
+			next[e.Root] = count
 		}
 		switch {
 		case e.ModelVisible():
-			listed++
+			count++
 		case e.Status == Available:
-			kept = append(kept, e)
+			uninvocable = append(uninvocable, e)
 		case e.Status == Shadowed:
 			shadowed = append(shadowed, e)
 		case e.Status == Unlisted && (e.By == nil || !s.sameFiles(e.By, e)):
 			unlisted = append(unlisted, e)
 		}
 	}
-	s.Listed = make([]*Entry, listed)
+	s.Listed = make([]*Entry, count)
 	for i, e := range s.named { // named has each listed skill, as the first of its key
 		pause(i)
 		if e.ModelVisible() {
@@ -129,8 +129,8 @@ func (s *Snapshot) shadow() {
 			next[e.Root]++
 		}
 	}
-	if s.searched = s.Listed; len(kept)+len(shadowed)+len(unlisted) > 0 {
-		s.searched = slices.Concat(s.Listed, kept, shadowed, unlisted)
+	if s.searched = s.Listed; len(uninvocable)+len(shadowed)+len(unlisted) > 0 {
+		s.searched = slices.Concat(s.Listed, uninvocable, shadowed, unlisted)
 	}
 }
 

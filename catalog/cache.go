@@ -65,7 +65,7 @@ func (c *Catalog) reuse(r *foundRoot) (read []int) {
 	cached := inOrder(all)
 	for i, b := range r.scan.Bundles {
 		pause(i)
-		if k := cached(b.Path); k.Skill != nil && (r.kept || c.settled(r.status.Root, k) && b.Same(k.Bundle)) {
+		if k := cached(b.Path); k.Skill != nil && (r.stale || c.settled(r.status.Root, k) && b.Same(k.Bundle)) {
 			r.skills[i] = k
 			continue
 		}

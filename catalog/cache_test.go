@@ -14,7 +14,7 @@ import (
 // call found missing is forgotten. The test writes a skill as its path, the second of its read, and
 // its digest.
 func TestMergeReads(t *testing.T) {
-	of := func(texts string) (skills []cachedSkill) {
+	parse := func(texts string) (skills []cachedSkill) {
 		for text := range strings.FieldsSeq(texts) {
 			k := cachedSkill{Skill: &skill.Skill{Bundle: &skill.Bundle{Path: text[:1], Entry: "SKILL.md"}, Size: 1, Digest: skill.DigestOf([]byte(text[2:]))}}
 			if text[1] != '-' {
@@ -27,15 +27,15 @@ func TestMergeReads(t *testing.T) {
 	}
 	root := RootStatus{Root: skill.Root{Label: "r"}}
 	c := New(nil, Options{})
-	before := of("b1x c7x d1x f7x g1x h1x")
+	before := parse("b1x c7x d1x f7x g1x h1x")
 	c.rebuild([]foundRoot{{status: root, skills: before}})
 	c.gone[placeIn{root.Root, "g"}] = time.Unix(6, 0)
 	c.gone[placeIn{root.Root, "h"}] = time.Unix(4, 0)
-	found := []foundRoot{{status: root, skills: of("a-x b-x c-y d-y f1x g-x h-x"), begun: time.Unix(5, 0)}}
+	found := []foundRoot{{status: root, skills: parse("a-x b-x c-y d-y f1x g-x h-x"), begun: time.Unix(5, 0)}}
 	merged := func(found []foundRoot, want string) {
 		t.Helper()
 		c.mergeReads(found)
-		if diff := cmp.Diff(of(want), found[0].skills, cmp.AllowUnexported(cachedSkill{}), cmp.Comparer(func(a, b *skill.Skill) bool { return a.Path == b.Path && a.Digest == b.Digest })); diff != "" {
+		if diff := cmp.Diff(parse(want), found[0].skills, cmp.AllowUnexported(cachedSkill{}), cmp.Comparer(func(a, b *skill.Skill) bool { return a.Path == b.Path && a.Digest == b.Digest })); diff != "" {
 			t.Error(diff)
 		}
 	}
@@ -52,5 +52,5 @@ func TestMergeReads(t *testing.T) {
 	}
 	// Skills read or found missing in one root do not affect another root with its label.
 	root.Dir = "/other"
-	merged([]foundRoot{{status: root, skills: of("c-y g-y"), begun: time.Unix(5, 0)}}, "c5y g5y")
+	merged([]foundRoot{{status: root, skills: parse("c-y g-y"), begun: time.Unix(5, 0)}}, "c5y g5y")
 }

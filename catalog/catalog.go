@@ -224,8 +224,8 @@ func (c *Catalog) SetSources(sources []Source) {
 			continue
 		}
 		for _, old := range c.sources {
-			was, is := old.Root(), h.Root()
-			if was.Absent = is.Absent; was == is {
+			was, now := old.Root(), h.Root()
+			if was.Absent = now.Absent; was == now {
 				h.last = old.last
 			}
 		}

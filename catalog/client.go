@@ -107,22 +107,22 @@ func (s *Snapshot) DoubtfulFor(client string) (out []*Entry) {
 
 // without returns the listed skills that a client does not show on its own.
 func (s *Snapshot) without(own *ClientSkills) []*Entry {
-	shown, files := map[*Entry]bool{}, map[skill.Digest]bool{}
+	visible, files := map[*Entry]bool{}, map[skill.Digest]bool{}
 	for _, e := range s.Entries {
 		if e.Status == Skipped || !own.finds(e) || own.mayDrop(e) {
 			continue
 		}
-		shown[e] = true
+		visible[e] = true
 		if d, ok := s.files[e.Skill]; ok {
 			files[d] = true
 		}
 	}
-	if len(shown) == 0 {
+	if len(visible) == 0 {
 		return s.Listed
 	}
 	out := make([]*Entry, 0, len(s.Listed))
 	for _, e := range s.Listed {
-		if d, ok := s.files[e.Skill]; !shown[e] && !(ok && files[d]) {
+		if d, ok := s.files[e.Skill]; !visible[e] && !(ok && files[d]) {
 			out = append(out, e)
 		}
 	}

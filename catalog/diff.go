@@ -129,7 +129,7 @@ func (c *Catalog) logProblems(next *Snapshot) {
 	before := c.logged
 	c.logged = make(map[string]bool, len(before))
 	for _, e := range next.Skipped {
-		if held, ok := errors.AsType[*skill.HeldError](e.Fault()); e.Root.Unlisted || ok && held.Pending {
+		if reason, ok := errors.AsType[*skill.HeldError](e.Fault()); e.Root.Unlisted || ok && reason.Pending {
 			continue
 		}
 		p, _ := e.SkipReason()

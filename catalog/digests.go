@@ -23,8 +23,8 @@ const maxLate = 4
 type digestCache struct {
 	late sync.Map // maps a root to an *atomic.Int32, the number of its manifests that take long
 
-	mu   sync.Mutex
-	kept map[rootPath]*skillDigests
+	mu      sync.Mutex
+	digests map[rootPath]*skillDigests
 }
 
 // skillDigests caches the known digests of one skill's files.
@@ -50,7 +50,7 @@ type manifest struct {
 func (c *digestCache) forget(at rootPath) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.kept, at)
+	delete(c.digests, at)
 }
 
 // skillAt returns the digests of the skill in a folder. If none are cached for the folder, it
@@ -63,13 +63,13 @@ func (c *digestCache) skillAt(root skill.Root, at rootPath, dir string, known fu
 	first := &skillDigests{dir: dir, late: late.(*atomic.Int32), turn: make(chan struct{}, 1), busy: make(chan struct{}, 1), files: known()}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if now := c.kept[at]; now != nil && now.dir == dir {
+	if now := c.digests[at]; now != nil && now.dir == dir {
 		return now // another caller was faster
 	}
-	if c.kept == nil {
-		c.kept = map[rootPath]*skillDigests{}
+	if c.digests == nil {
+		c.digests = map[rootPath]*skillDigests{}
 	}
-	c.kept[at] = first
+	c.digests[at] = first
 	return first
 }
 
@@ -77,7 +77,7 @@ func (c *digestCache) skillAt(root skill.Root, at rootPath, dir string, known fu
 func (c *digestCache) find(at rootPath, dir string) *skillDigests {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s := c.kept[at]; s != nil && s.dir == dir {
+	if s := c.digests[at]; s != nil && s.dir == dir {
 		return s
 	}
 	return nil

@@ -46,8 +46,8 @@ const maxFiltered = 32
 
 // filterCache caches the narrowed snapshots of one snapshot, by filter.
 type filterCache struct {
-	mu   sync.Mutex
-	kept []*filteredSnapshot // at most maxFiltered, the most recently used one last
+	mu        sync.Mutex
+	snapshots []*filteredSnapshot // at most maxFiltered, the most recently used one last
 }
 
 type filteredSnapshot struct {
@@ -77,13 +77,13 @@ func (s *filterCache) narrow(filter *Filter) *filteredSnapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := &filteredSnapshot{filter: filter}
-	if i := slices.IndexFunc(s.kept, func(k *filteredSnapshot) bool { return k.filter == filter }); i >= 0 {
-		n = s.kept[i]
-		s.kept = slices.Delete(s.kept, i, i+1)
-	} else if len(s.kept) == maxFiltered {
-		s.kept = slices.Delete(s.kept, 0, 1)
+	if i := slices.IndexFunc(s.snapshots, func(k *filteredSnapshot) bool { return k.filter == filter }); i >= 0 {
+		n = s.snapshots[i]
+		s.snapshots = slices.Delete(s.snapshots, i, i+1)
+	} else if len(s.snapshots) == maxFiltered {
+		s.snapshots = slices.Delete(s.snapshots, 0, 1)
 	}
-	s.kept = append(s.kept, n)
+	s.snapshots = append(s.snapshots, n)
 	return n
 }
 
@@ -104,12 +104,12 @@ func (s *Snapshot) narrow(filter *Filter) *Snapshot {
 	out.blocked = maps.Clone(s.blocked)
 	maps.DeleteFunc(out.blocked, func(_ string, e *Entry) bool { return hidden[e.rootPath()] })
 	out.Version, out.longest, out.clients = s.Version, s.longest, s.clients
-	shown := map[string]int{}
+	counts := map[string]int{}
 	for _, e := range s.Entries {
 		if hidden[e.rootPath()] {
 			continue
 		}
-		shown[e.Root.Label]++
+		counts[e.Root.Label]++
 		if e.By != nil {
 			again := *e
 			again.By, again.Status = nil, firstStatus(e.Root)
@@ -118,7 +118,7 @@ func (s *Snapshot) narrow(filter *Filter) *Snapshot {
 		out.add(e)
 	}
 	for _, r := range s.Roots { // leave out a root without a visible skill, since it may have hidden ones
-		if r.Count = shown[r.Label]; r.Count > 0 {
+		if r.Count = counts[r.Label]; r.Count > 0 {
 			r.Notices = nil // they name paths that may be hidden
 			out.Roots = append(out.Roots, r)
 		}

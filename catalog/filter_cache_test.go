@@ -28,14 +28,14 @@ func TestFewFiltersAreKept(t *testing.T) {
 	whole := view(t, c)
 	through := func(s *Filter) *Snapshot { return whole.through(s) }
 	often, first := without("secret"), without("secret")
-	kept, gone := through(often), through(first)
+	cached, gone := through(often), through(first)
 	for range 2 * maxFiltered {
 		through(without("secret"))
-		if through(often) != kept {
+		if through(often) != cached {
 			t.Fatal("what is asked for often was made again")
 		}
 	}
-	if n := len(whole.filtered.kept); n != maxFiltered {
+	if n := len(whole.filtered.snapshots); n != maxFiltered {
 		t.Errorf("%d are kept of %d", n, 2*maxFiltered+2)
 	}
 	if again := through(first); again == gone || len(again.Listed) != len(gone.Listed) {
@@ -53,7 +53,7 @@ func TestKeepDropsTheOldest(t *testing.T) {
 			t.Fatalf("value %d was %s", i, got)
 		}
 	}
-	n := len(*s.kept.Load())
+	n := len(*s.values.Load())
 	if n != maxKept || Keep(&s, 0, func() string { return "made again" }) != "made again" {
 		t.Errorf("%d are kept of %d, or the oldest is", n, 2*maxKept)
 	}
@@ -65,11 +65,11 @@ func TestFilterCostsNothingForEachSkill(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures thousands of skills")
 	}
-	of := func(n int) float64 {
+	allocs := func(n int) float64 {
 		whole := view(t, catalogOf(t, source("a", halves(n)...)))
 		return alloctest.Least(5, func() { whole.narrow(without("nothing")) })
 	}
-	if few, lots := of(100), of(3200); lots > few+32 {
+	if few, lots := allocs(100), allocs(3200); lots > few+32 {
 		t.Errorf("%.0f allocations for 3,200 skills, and %.0f for 100", lots, few)
 	}
 }

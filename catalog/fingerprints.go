@@ -31,8 +31,8 @@ func (v View) Fingerprints() Fingerprints {
 			fmt.Fprintf(invocable, "%q %q\n", e.Name, e.Description)
 		}
 		if len(v.entire().unread(nil, false)) > 0 { // a list that lacks a root must differ from the complete one
-			for _, of := range []io.Writer{listing, served, invocable} {
-				fmt.Fprintln(of, "incomplete")
+			for _, hash := range []io.Writer{listing, served, invocable} {
+				fmt.Fprintln(hash, "incomplete")
 			}
 		}
 		v.fingerprints = Fingerprints{skill.Digest(listing.Sum(nil)), skill.Digest(served.Sum(nil)), skill.Digest(invocable.Sum(nil))}

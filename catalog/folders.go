@@ -36,19 +36,19 @@ func (v View) FoldersNow(ctx context.Context, match func(name string) bool) (fou
 	v.catalog.mu.Lock()
 	sources := v.catalog.sources
 	v.catalog.mu.Unlock()
-	of, answered := make([][]skill.Folder, len(sources)), make([]bool, len(sources))
+	folders, answered := make([][]skill.Folder, len(sources)), make([]bool, len(sources))
 	var wg sync.WaitGroup
 	for i, h := range sources {
 		f, ok := h.Source.(Folders)
 		if answered[i] = !ok; !ok || h.silent.Load() {
 			continue
 		}
-		wg.Go(func() { of[i], answered[i] = h.folders(ctx, f, match) })
+		wg.Go(func() { folders[i], answered[i] = h.folders(ctx, f, match) })
 	}
 	wg.Wait()
 	for i, h := range sources {
 		root := h.Root()
-		for _, f := range of[i] {
+		for _, f := range folders[i] {
 			if v.filter != nil && v.placedAt(root.Label, f.Name) == nil {
 				continue // the folder may contain a hidden skill
 			}

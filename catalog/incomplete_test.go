@@ -30,7 +30,7 @@ func TestIncomplete(t *testing.T) {
 			t.Helper()
 			v := view(t, c)
 			for _, got := range []struct {
-				of   string
+				name string
 				i    *Incomplete
 				want string
 			}{{"list", v.Incomplete(), list}, {"name", v.Unsure(), name}} {
@@ -40,7 +40,7 @@ func TestIncomplete(t *testing.T) {
 						t.Errorf("%s: the error is no ErrLate", what)
 					}
 				}
-				difftest.Same(t, text, got.want, what+", "+got.of)
+				difftest.Same(t, text, got.want, what+", "+got.name)
 			}
 			narrow, err := c.View(WithFilter(t.Context(), filter))
 			if err != nil || (narrow.Incomplete() != nil) != (list != "") || (narrow.Unsure() != nil) != (name != "") {

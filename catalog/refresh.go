@@ -154,7 +154,7 @@ func (c *Catalog) refresh(ctx context.Context, joining bool) error {
 // sameAsNow reports whether the scan equals the scan from which the snapshot was built.
 func (c *Catalog) sameAsNow(r *foundRoot) bool {
 	now := c.current.Load()
-	if now == nil || r.kept {
+	if now == nil || r.stale {
 		return false
 	}
 	was := now.rootState(r.status.Root)
@@ -245,7 +245,7 @@ func firstBegun(found []foundRoot) time.Time {
 type foundRoot struct {
 	status RootStatus
 	scan   skill.Scan
-	kept   bool          // the root cannot be read now, and scan is the last good one
+	stale  bool          // the root cannot be read now, and scan is the last good one
 	skills []cachedSkill // in path order
 	begun  time.Time     // when the scan run began
 	// version is the scan's version, or 0 if it cannot be compared. It can be compared only if

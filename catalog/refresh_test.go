@@ -122,13 +122,13 @@ func (f *failing) Scan(ctx context.Context) (skill.Scan, error) {
 }
 
 type failingFS struct {
-	of *failing
+	owner *failing
 	fs.FS
 }
 
 func (f failingFS) Open(name string) (fs.File, error) {
-	if f.of.err != nil {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: f.of.err}
+	if f.owner.err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: f.owner.err}
 	}
 	return f.FS.Open(name)
 }

@@ -141,7 +141,7 @@ func (c *Catalog) resultOf(h *sourceState, l *scanRun) (foundRoot, error) {
 		if l.err != nil {
 			return foundRoot{}, l.err
 		}
-		if !l.root.kept {
+		if !l.root.stale {
 			h.last = l.root.scan
 		}
 		return l.root, nil
@@ -190,7 +190,7 @@ func (c *Catalog) scanAndLoad(ctx context.Context, s Source, last skill.Scan, fi
 	case ctx.Err() != nil:
 		return r, ctx.Err()
 	case err != nil && !scan.Missing:
-		r.status.Err, r.kept, scan = err, true, last
+		r.status.Err, r.stale, scan = err, true, last
 	default:
 		r.status.Err = err
 		byPath := func(a, b *skill.Bundle) int { return cmp.Compare(a.Path, b.Path) }

@@ -45,14 +45,14 @@ func searched(t testing.TB, v View, text string) (entries []*Entry) {
 	return entries
 }
 
-const kept = "---\nname: %s\ndescription: Secret plans for git\ndisable-model-invocation: true\n---\n# Hidden heading\n"
+const userOnly = "---\nname: %s\ndescription: Secret plans for git\ndisable-model-invocation: true\n---\n# Hidden heading\n"
 
 // TestSearchHides checks that a model finds only skills that it may load. People also find
 // skills that are kept from models. No search finds skipped skills or copies.
 func TestSearchHides(t *testing.T) {
 	v := view(t, catalogOf(t,
-		source("a", "git/SKILL.md", text("git", "Secret one"), "kept/SKILL.md", fmt.Sprintf(kept, "kept"), "bad/SKILL.md", "---\nname: bad\n---\nSecret"),
-		source("b", "copy/SKILL.md", text("git", "Secret one"), "other/SKILL.md", text("git", "Secret two"), "kept2/SKILL.md", fmt.Sprintf(kept, "git"))))
+		source("a", "git/SKILL.md", text("git", "Secret one"), "kept/SKILL.md", fmt.Sprintf(userOnly, "kept"), "bad/SKILL.md", "---\nname: bad\n---\nSecret"),
+		source("b", "copy/SKILL.md", text("git", "Secret one"), "other/SKILL.md", text("git", "Secret two"), "kept2/SKILL.md", fmt.Sprintf(userOnly, "git"))))
 	for query, want := range map[string][2][]string{
 		"secret": {{"git", "other"}, {"git", "other", "kept", "kept2"}},
 		"kept":   {nil, {"kept"}}, // the skill in kept2 has less than a fifth of the score of kept

@@ -258,7 +258,7 @@ type Snapshot struct {
 	fingerprintsOnce sync.Once
 	fingerprints     Fingerprints
 
-	kept atomic.Pointer[[]derived] // the newest first; see [Keep]
+	values atomic.Pointer[[]derived] // the newest first; see [Keep]
 }
 
 // maxKept bounds the values that [Keep] caches for one snapshot, and so the kinds of clients.
@@ -267,7 +267,7 @@ const maxKept = 32
 // Keep returns the value that make returns for a snapshot, cached by key. Clients choose the keys,
 // so the newest value replaces the oldest if there are more than maxKept.
 func Keep[K comparable, V any](s *Snapshot, key K, make func() V) V {
-	old, before := s.kept.Load(), []derived(nil)
+	old, before := s.values.Load(), []derived(nil)
 	if old != nil {
 		before = *old
 	}
@@ -277,7 +277,7 @@ func Keep[K comparable, V any](s *Snapshot, key K, make func() V) V {
 		}
 	}
 	all := append([]derived{{key, make()}}, before[:min(len(before), maxKept-1)]...)
-	s.kept.CompareAndSwap(old, &all) // if this fails, another caller was faster, and the value will be made again
+	s.values.CompareAndSwap(old, &all) // if this fails, another caller was faster, and the value will be made again
 	return all[0].value.(V)
 }
 

@@ -55,8 +55,8 @@ func Refusal(err error) error {
 	if locked, ok := errors.AsType[*LockError](err); ok {
 		return locked
 	}
-	if held, ok := errors.AsType[*HeldError](err); ok {
-		return held
+	if reason, ok := errors.AsType[*HeldError](err); ok {
+		return reason
 	}
 	return nil
 }
@@ -111,8 +111,8 @@ func Reason(err error) string {
 	if stored, ok := errors.AsType[*StoreError](err); ok {
 		return stored.Message
 	}
-	if held, ok := errors.AsType[*HeldError](err); ok {
-		return held.Error()
+	if reason, ok := errors.AsType[*HeldError](err); ok {
+		return reason.Error()
 	}
 	var errno syscall.Errno
 	switch {

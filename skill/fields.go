@@ -228,11 +228,11 @@ func (s *Skill) missing(d *frontmatter.Document, rule RuleID, field, fix string)
 		}
 	}
 	if f, certain, ok := d.Meant(field); ok {
-		is := "is probably a misspelling of it"
+		relation := "is probably a misspelling of it"
 		if certain {
-			is = "only looks like it"
+			relation = "only looks like it"
 		}
-		s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s %s", field, quoteKey(f.Key), is), "write the key as "+field+":")
+		s.problem(rule, f.KeyPosition, field, fmt.Sprintf("%s is missing; the key %s %s", field, quoteKey(f.Key), relation), "write the key as "+field+":")
 		return
 	}
 	for _, f := range d.Fields {

@@ -47,7 +47,7 @@ type changing struct {
 
 type changingFile struct {
 	fs.File
-	of *changing
+	owner *changing
 }
 
 func (c *changing) Open(name string) (fs.File, error) {
@@ -59,15 +59,15 @@ func (c *changing) Open(name string) (fs.File, error) {
 }
 
 func (f changingFile) Read(p []byte) (int, error) {
-	if len(f.of.steps) > 0 { // the file is written while it is read
-		f.of.MapFS[f.of.name] = &fstest.MapFile{Data: []byte(f.of.steps[0]), ModTime: time.Unix(int64(len(f.of.steps)), 0)}
-		f.of.steps = f.of.steps[1:]
+	if len(f.owner.steps) > 0 { // the file is written while it is read
+		f.owner.MapFS[f.owner.name] = &fstest.MapFile{Data: []byte(f.owner.steps[0]), ModTime: time.Unix(int64(len(f.owner.steps)), 0)}
+		f.owner.steps = f.owner.steps[1:]
 	}
 	return f.File.Read(p)
 }
 
 // Stat describes the current file, like fstat for a file that is being rewritten.
-func (f changingFile) Stat() (fs.FileInfo, error) { return fs.Stat(f.of.MapFS, f.of.name) }
+func (f changingFile) Stat() (fs.FileInfo, error) { return fs.Stat(f.owner.MapFS, f.owner.name) }
 
 func changes(steps ...string) *changing {
 	return &changing{fstest.MapFS{"f": {Data: []byte("first")}}, "f", steps}
@@ -133,7 +133,7 @@ func skillOf(entry string, files fstest.MapFS) *Skill {
 	return &Skill{Bundle: &Bundle{Path: "s", Entry: entry, FS: files}}
 }
 
-func listed(t *testing.T, s *Skill, limit int) (names []string, more bool) {
+func namesOf(t *testing.T, s *Skill, limit int) (names []string, more bool) {
 	t.Helper()
 	files, more, err := s.List(context.Background(), limit)
 	if err != nil && !errors.Is(err, ErrIncomplete) {
@@ -150,7 +150,7 @@ func TestList(t *testing.T) {
 		"skill.md": {Data: []byte("x")}, "SKILL.MD": {}, "a-b/c": {}, "a/c": {}, "a/empty": {}, "nested/SKILL.md": {}, "nested/x.md": {}, ".env": {}, ".git/config": {}, "a/.hidden/x": {},
 		"pipe": {Mode: fs.ModeNamedPipe}, "b\\c": {}, "%2e%2e": {}, "C:x": {}, "100%.md": {}, strings.Repeat("d/", MaxDepth) + "in": {}, strings.Repeat("d/", MaxDepth+1) + "out": {},
 	})
-	names, more := listed(t, s, 100)
+	names, more := namesOf(t, s, 100)
 	difftest.Same(t, names, []string{"100%.md", "SKILL.MD", "SKILL.md", "a-b/c", "a/c", "a/empty", strings.Repeat("d/", MaxDepth) + "in", "nested/SKILL.md", "nested/x.md"}, "files")
 	if more {
 		t.Error("says there are more")
@@ -163,10 +163,10 @@ func TestList(t *testing.T) {
 			t.Errorf("%s: %v", n, err)
 		}
 	}
-	if names, more := listed(t, s, 2); len(names) != 2 || !more {
+	if names, more := namesOf(t, s, 2); len(names) != 2 || !more {
 		t.Errorf("limit 2: %q, more %v", names, more)
 	}
-	if _, more := listed(t, s, 9); more {
+	if _, more := namesOf(t, s, 9); more {
 		t.Error("limit 9 of 9 says there are more")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -229,7 +229,7 @@ func TestListUnreadableFolder(t *testing.T) {
 	if os.Getuid() == 0 {
 		s := skillOf(MainFile, nil)
 		s.FS = refusing{fstest.MapFS{"SKILL.md": {}, "closed/x": {}, "open/y": {}}}
-		names, _ := listed(t, s, 9)
+		names, _ := namesOf(t, s, 9)
 		difftest.Same(t, names, []string{"SKILL.md", "open/y"}, "files")
 		return
 	}
@@ -245,7 +245,7 @@ func TestListUnreadableFolder(t *testing.T) {
 	t.Cleanup(func() { _ = os.Chmod(path.Join(dir, "closed"), 0o755) })
 	s := skillOf(MainFile, nil)
 	s.FS = os.DirFS(dir)
-	names, _ := listed(t, s, 9)
+	names, _ := namesOf(t, s, 9)
 	difftest.Same(t, names, []string{"SKILL.md", "open/y"}, "files")
 }
 
@@ -314,9 +314,9 @@ func TestManifestDigests(t *testing.T) {
 // TestManifestWhileFilesChange checks that a manifest describes one state of the files, and keeps
 // its limits while files grow.
 func TestManifestWhileFilesChange(t *testing.T) {
-	once := skillOf("f", nil)
-	once.FS = changes("second")
-	got, err := once.Manifest(context.Background(), nil)
+	changed := skillOf("f", nil)
+	changed.FS = changes("second")
+	got, err := changed.Manifest(context.Background(), nil)
 	if err != nil || len(got) != 1 || got[0].Digest != DigestOf([]byte("second")) || got[0].Size != 6 {
 		t.Errorf("changed once: %+v, %v", got, err)
 	}

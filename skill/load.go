@@ -214,9 +214,9 @@ func (s *Skill) fault(err error) {
 		s.problem(rule, Position{}, "", stored.Message, stored.Fix)
 		return
 	}
-	if held, ok := errors.AsType[*HeldError](err); ok {
-		s.Name = held.Name
-		s.problem(frontmatter.HeldBack, Position{}, "", held.Message, held.Fix)
+	if reason, ok := errors.AsType[*HeldError](err); ok {
+		s.Name = reason.Name
+		s.problem(frontmatter.HeldBack, Position{}, "", reason.Message, reason.Fix)
 		return
 	}
 	s.problem(rule, Position{}, "", message, fix) // messages are shown beside the path, so they need not repeat it

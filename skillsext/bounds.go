@@ -48,7 +48,7 @@ func (b *Bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		cancel()
 		return nil, err
 	}
-	resp.Body = &boundedBody{ReadCloser: resp.Body, of: b, ctx: ctx, cancel: cancel, late: late}
+	resp.Body = &boundedBody{ReadCloser: resp.Body, bounded: b, ctx: ctx, cancel: cancel, late: late}
 	return resp, nil
 }
 
@@ -80,13 +80,13 @@ var errAnswerValues = fmt.Errorf("the answer has more than %d JSON values", maxV
 // boundedBody counts the bytes and values that are read.
 type boundedBody struct {
 	io.ReadCloser
-	of     *Bounded
-	ctx    context.Context
-	cancel context.CancelFunc
-	late   error
-	size   int
-	values rawjson.Counter
-	failed error
+	bounded *Bounded
+	ctx     context.Context
+	cancel  context.CancelFunc
+	late    error
+	size    int
+	values  rawjson.Counter
+	failed  error
 }
 
 func (b *boundedBody) Read(p []byte) (int, error) {
@@ -96,15 +96,15 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.size += n
 	b.values.Add(p[:n])
-	switch most := cmp.Or(b.of.Size, maxAnswer); {
+	switch most := cmp.Or(b.bounded.Size, maxAnswer); {
 	case b.size > most:
 		b.failed = answerSize(most)
 	case b.values.Values > maxValues:
 		b.failed = errAnswerValues
 	default:
-		return n, b.of.reason(b.ctx, b.late, err)
+		return n, b.bounded.reason(b.ctx, b.late, err)
 	}
-	b.of.exceeded(b.failed)
+	b.bounded.exceeded(b.failed)
 	return 0, b.failed
 }
 

@@ -298,7 +298,7 @@ func (c *checker) complete(ctx context.Context, s *Skill, root string) {
 		}
 	}
 	for uri := range there {
-		if _, listed := s.resource(uri); !listed {
+		if _, ok := s.resource(uri); !ok {
 			c.find("complete", s.URI, uri, "its folder lists it and the manifest does not")
 		}
 	}

@@ -59,9 +59,9 @@ func (a arguments) onlyKeys(allowed []string, aliases ...string) error {
 		return nil
 	}
 	slices.Sort(unknown)
-	shown := slices.Clone(unknown[:min(len(unknown), 5)]) // there may be a million keys
-	for i, k := range shown {
-		shown[i] = "'" + display.Excerpt(display.RedactURI(k)) + "'"
+	quoted := slices.Clone(unknown[:min(len(unknown), 5)]) // there may be a million keys
+	for i, k := range quoted {
+		quoted[i] = "'" + display.Excerpt(display.RedactURI(k)) + "'"
 	}
 	keys := "key"
 	if len(unknown) > 1 {
@@ -71,7 +71,7 @@ func (a arguments) onlyKeys(allowed []string, aliases ...string) error {
 	if len(allowed) > 1 {
 		known = "the keys are"
 	}
-	return fmt.Errorf("unrecognized %s %s; %s '%s'", keys, strings.Join(shown, ", "), known, strings.Join(allowed, "', '"))
+	return fmt.Errorf("unrecognized %s %s; %s '%s'", keys, strings.Join(quoted, ", "), known, strings.Join(allowed, "', '"))
 }
 
 // text returns a string argument. given is false if the argument is missing or null.

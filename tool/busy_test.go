@@ -142,12 +142,12 @@ type stuck struct {
 	fs.FS
 	names map[string]bool
 	on    *bool
-	held  chan struct{}
+	gate  chan struct{}
 }
 
 func (s stuck) Open(name string) (fs.File, error) {
 	if *s.on && s.names[name] {
-		<-s.held
+		<-s.gate
 	}
 	return s.FS.Open(name)
 }
@@ -158,12 +158,12 @@ func (s stuck) Sub(dir string) (fs.FS, error) { return skilltest.Below(s, dir), 
 // delay its own call only until the context ends.
 func TestBlockedDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		on, held := false, make(chan struct{})
+		on, gate := false, make(chan struct{})
 		root := project(map[string]string{"stuck/SKILL.md": md("stuck", "d"), "stuck/x.txt": "x", "free/SKILL.md": md("free", "d"), "free/x.txt": "x"})
-		root.FS = stuck{root.Files, map[string]bool{"stuck": true, "stuck/SKILL.md": true, "stuck/x.txt": true}, &on, held}
+		root.FS = stuck{root.Files, map[string]bool{"stuck": true, "stuck/SKILL.md": true, "stuck/x.txt": true}, &on, gate}
 		h := hostOf(t, root)
 		on = true
-		defer close(held)
+		defer close(gate)
 		type row struct{ set, tool, args string }
 		rows := []row{
 			{"runner", "get_skill", `{"skill_name":"%s"}`},

@@ -289,8 +289,8 @@ func skippedOfLists(v catalog.View) []*catalog.Entry {
 // no escaping in a line.
 func loadName(v catalog.View, e *catalog.Entry) string {
 	for name := range v.Names(e) {
-		shown := name == e.Name || display.OneLine(name) == name // the skill's own name also works in the form in which a list shows it
-		if shown && validFolderName(name) && resolve(v, name, false) == e {
+		typable := name == e.Name || display.OneLine(name) == name // the skill's own name also works in the form in which a list shows it
+		if typable && validFolderName(name) && resolve(v, name, false) == e {
 			return name
 		}
 	}

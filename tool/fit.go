@@ -144,15 +144,15 @@ func cuts(other int) []Fit {
 	out := []Fit{{Budget: listing.BudgetFor(profile.Client{}, other)}}
 	newer, last := profile.Client{}, 0 // the previous row, and its limit
 	for _, c := range profile.Known() {
-		shown := c.Profile().Description
-		if shown == 0 || c.Name == newer.Name && shown == last {
+		limit := c.Profile().Description
+		if limit == 0 || c.Name == newer.Name && limit == last {
 			continue
 		}
-		f := Fit{client: c, Client: c.Name, Limit: shown, Budget: listing.BudgetFor(c, other)}
+		f := Fit{client: c, Client: c.Name, Limit: limit, Budget: listing.BudgetFor(c, other)}
 		if c.Name == newer.Name {
 			f.Client += " before " + newer.Version
 		}
-		out, newer, last = append(out, f), c, shown
+		out, newer, last = append(out, f), c, limit
 	}
 	return out
 }

@@ -43,14 +43,14 @@ func TestFits(t *testing.T) {
 			if want := n - len(f.Shortened) - len(f.Left); whole != want {
 				t.Errorf("%d skills for %q: %d whole, reported %d (%s)", n, f.Client, whole, want, f.Form)
 			}
-			shown := 0
+			named := 0
 			for _, e := range v.Listed {
 				if strings.Contains(text, e.Name) {
-					shown++
+					named++
 				}
 			}
-			if want := n - len(f.Left); shown != want {
-				t.Errorf("%d skills for %q: %d named, reported %d (%s)", n, f.Client, shown, want, f.Form)
+			if want := n - len(f.Left); named != want {
+				t.Errorf("%d skills for %q: %d named, reported %d (%s)", n, f.Client, named, want, f.Form)
 			}
 			if f.Form == FormWhole && f.Need > f.Budget {
 				t.Errorf("%d skills for %q: %s, needs %d of %d", n, f.Client, f.Form, f.Need, f.Budget)
@@ -69,7 +69,7 @@ func olderThan(version string) string {
 // TestFitsOfManyCostLittle checks that Fits allocates only a few arrays for many skills, since it
 // does not render the list.
 func TestFitsOfManyCostLittle(t *testing.T) {
-	of := func(n int) float64 {
+	allocs := func(n int) float64 {
 		var texts []string
 		for i := range n {
 			texts = append(texts, fmt.Sprintf("skill-%05d", i), strings.TrimSpace(strings.Repeat("what it is for ", 10)))
@@ -77,7 +77,7 @@ func TestFitsOfManyCostLittle(t *testing.T) {
 		v := catalog.View{Snapshot: &catalog.Snapshot{Listed: entriesOf(texts...)}}
 		return alloctest.Least(3, func() { Fits(v) })
 	}
-	if few, lots := of(2000), of(6000); lots > few+64 {
+	if few, lots := allocs(2000), allocs(6000); lots > few+64 {
 		t.Errorf("%.0f allocations for 6,000 skills, and %.0f for 2,000", lots, few)
 	}
 }

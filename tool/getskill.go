@@ -162,23 +162,23 @@ func byFolder(v catalog.View, name string) *catalog.Entry {
 
 // documentation reads the current documentation of a skill. The error is [skill.ErrNoRoom].
 func documentation(ctx context.Context, h *Host, v catalog.View, name string) (getSkillResult, error) {
-	shown := display.Echo(name)
+	echo := display.Echo(name)
 	fail := func(format string, args ...any) (getSkillResult, error) {
 		return getSkillResult{Error: fmt.Sprintf(format, args...)}, nil
 	}
 	if !validFolderName(name) {
-		return fail(`Invalid skill name: '%s'. Skill names must not contain '/', '\', or '..'`, shown)
+		return fail(`Invalid skill name: '%s'. Skill names must not contain '/', '\', or '..'`, echo)
 	}
 	v, e, folder, unsure := h.InFolder(ctx, v, name, byFolder)
 	switch {
 	case e == nil && deniedFolder(v, name) != nil:
-		return fail("Permission denied reading SKILL.MD for skill '%s'", shown)
+		return fail("Permission denied reading SKILL.MD for skill '%s'", echo)
 	case e == nil && unsure != nil:
-		return fail("Error reading SKILL.MD for skill '%s': %s", shown, unsure)
+		return fail("Error reading SKILL.MD for skill '%s': %s", echo, unsure)
 	case e == nil && folder:
-		return fail("SKILL.MD not found for skill '%s'", shown)
+		return fail("SKILL.MD not found for skill '%s'", echo)
 	case e == nil:
-		return fail("Skill '%s' not found in skills folder", shown)
+		return fail("Skill '%s' not found in skills folder", echo)
 	}
 	if !e.ModelInvocable {
 		return fail("%s", lookup.NotForModels(name))
@@ -193,17 +193,17 @@ func documentation(ctx context.Context, h *Host, v catalog.View, name string) (g
 	case errors.Is(err, skill.ErrNoRoom):
 		return getSkillResult{}, err
 	case errors.Is(err, errFolderGone):
-		return fail("Skill '%s' not found in skills folder", shown)
+		return fail("Skill '%s' not found in skills folder", echo)
 	case errors.Is(err, fs.ErrNotExist):
-		return fail("SKILL.MD not found for skill '%s'", shown)
+		return fail("SKILL.MD not found for skill '%s'", echo)
 	case errors.Is(err, fs.ErrPermission):
-		return fail("Permission denied reading SKILL.MD for skill '%s'", shown)
+		return fail("Permission denied reading SKILL.MD for skill '%s'", echo)
 	case errors.Is(err, skill.ErrTooLarge):
-		return fail("SKILL.MD too large (>1MB) for skill '%s'", shown)
+		return fail("SKILL.MD too large (>1MB) for skill '%s'", echo)
 	case errors.Is(err, skill.ErrNotUTF8):
-		return fail("SKILL.MD contains invalid UTF-8 for skill '%s'", shown)
+		return fail("SKILL.MD contains invalid UTF-8 for skill '%s'", echo)
 	}
-	return fail("Error reading SKILL.MD for skill '%s': %s", shown, skill.Reason(err))
+	return fail("Error reading SKILL.MD for skill '%s': %s", echo, skill.Reason(err))
 }
 
 var errFolderGone = errors.New("the folder is gone")
@@ -224,8 +224,8 @@ func readDocument(e *catalog.Entry, most int64) ([]byte, skill.Stamp, error) {
 		if err == nil && !utf8.Valid(data) {
 			err = skill.ErrNotUTF8
 		}
-		listed := many && err == nil || slices.ContainsFunc(entries, func(d fs.DirEntry) bool { return d.Name() == doc })
-		if listed || errors.Is(err, skill.ErrOutside) { // a link that leads outside is not in the list
+		exists := many && err == nil || slices.ContainsFunc(entries, func(d fs.DirEntry) bool { return d.Name() == doc })
+		if exists || errors.Is(err, skill.ErrOutside) { // a link that leads outside is not in the list
 			return data, stamp, err
 		}
 	}

@@ -42,17 +42,17 @@ func TestListsHideNothing(t *testing.T) {
 					lists = append(lists, one.Define(v, profile.Client{}).Description)
 				}
 			}
-			shown := false
+			found := false
 			for _, text := range lists {
-				shown = shown || strings.Contains(text, "le"+seen+"af")
+				found = found || strings.Contains(text, "le"+seen+"af")
 				if i := strings.IndexFunc(text, func(r rune) bool {
 					return seen == "" && strings.ContainsRune(odd, r) || display.IsUnseen(r) || unicode.IsControl(r) && r != '\n'
 				}); i >= 0 {
 					t.Errorf("it is in %q", text[max(0, i-40):min(len(text), i+40)])
 				}
 			}
-			if got := call(t, h, "default", "skill", args{"name": "le" + seen + "af"}); !shown || got.IsError {
-				t.Errorf("shown: %t, loads: %s", shown, got.Text)
+			if got := call(t, h, "default", "skill", args{"name": "le" + seen + "af"}); !found || got.IsError {
+				t.Errorf("shown: %t, loads: %s", found, got.Text)
 			}
 		})
 	}

@@ -233,14 +233,14 @@ func (g guide) usage(skills []*catalog.Entry, tools []*Tool) string {
 	if g.Prefix != "" && !g.Exact {
 		s = append(s, fmt.Sprintf("If this server is called %s, that tool is `%s`.", profile.ServerName, g.Prefix+g.load.Name))
 	}
-	shown := func(e *catalog.Entry) bool { return e.Root.IsShownBy(g.Title) }
+	inGroup := func(e *catalog.Entry) bool { return e.Root.IsShownBy(g.Title) }
 	switch {
 	case g.OwnTool == "" && g.Title == "":
 		s = append(s, "If the application has a tool of its own for skills, that one does not know these.")
 	case g.OwnTool == "":
-	case !slices.ContainsFunc(skills, shown):
+	case !slices.ContainsFunc(skills, inGroup):
 		s = append(s, "The application's own tool `"+g.OwnTool+"` does not know these skills.")
-	case !slices.ContainsFunc(skills, func(e *catalog.Entry) bool { return !shown(e) }):
+	case !slices.ContainsFunc(skills, func(e *catalog.Entry) bool { return !inGroup(e) }):
 		s = append(s, "The application's own tool `"+g.OwnTool+"` knows these skills too.")
 	default:
 		s = append(s, "The application's own tool `"+g.OwnTool+"` knows only some of these skills.")
@@ -325,16 +325,16 @@ func (g guide) room(most, used int, title string) int {
 
 // omittedFirst moves the skills that the other list omits to the front. listed contains the skills
 // of that list, and a is its arrangement.
-func omittedFirst(listed []*catalog.Entry, a listing.Arrangement, skills []*catalog.Entry) []*catalog.Entry {
-	kept := map[*catalog.Entry]bool{}
-	for i, e := range listed {
+func omittedFirst(entries []*catalog.Entry, a listing.Arrangement, skills []*catalog.Entry) []*catalog.Entry {
+	chosen := map[*catalog.Entry]bool{}
+	for i, e := range entries {
 		if !a.Omits(i) {
-			kept[e] = true
+			chosen[e] = true
 		}
 	}
 	var first, last []*catalog.Entry
 	for _, e := range skills {
-		if kept[e] {
+		if chosen[e] {
 			last = append(last, e)
 		} else {
 			first = append(first, e)

@@ -34,8 +34,8 @@ func TestLimit(t *testing.T) {
 			for i, tl := range limited {
 				for _, c := range append(profile.Known(), profile.Client{}, profile.Client{Limit: profile.Unlimited}, profile.Client{Limit: 1100}) {
 					most := n
-					if shown := c.Profile().Description; shown > 0 {
-						most = min(n, shown)
+					if limit := c.Profile().Description; limit > 0 {
+						most = min(n, limit)
 					}
 					if got := display.Length(tl.Define(v, c).Description); got > most {
 						t.Errorf("%s of %s for %+v: %d characters, the limit is %d", tl.Name, set, c, got, most)
@@ -135,7 +135,7 @@ func TestLimitTakesEffect(t *testing.T) {
 // the room that contract 002's text leaves in 1,024 characters.
 func TestLimitWhileIncomplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		late := &unreadRoot{Memory: skilltest.New("dir-1", skill.ScopeProject, nil), held: make(chan struct{})}
+		late := &unreadRoot{Memory: skilltest.New("dir-1", skill.ScopeProject, nil), gate: make(chan struct{})}
 		c := catalog.New([]catalog.Source{late, project(map[string]string{"git/SKILL.md": md("git", "Git")})}, catalog.Options{Patience: time.Millisecond})
 		go func() { _ = c.Run(t.Context()) }()
 		v := viewOf(t, NewHost(c))

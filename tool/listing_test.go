@@ -43,20 +43,20 @@ func TestSkillListBudgets(t *testing.T) {
 	for _, tt := range tests {
 		v := viewOf(t, hostOf(t, many(tt.n, tt.size)))
 		d := toolOf(t, "default", "skill").Define(v, tt.client).Description
-		_, shown, _ := strings.Cut(d, "<available_skills>\n")
-		shown = strings.TrimSuffix(shown, "\n</available_skills>")
-		if !strings.HasSuffix(shown, tt.want) {
-			t.Errorf("%d skills of %d for %+v end in %q", tt.n, tt.size, tt.client, shown[max(0, len(shown)-100):])
+		_, list, _ := strings.Cut(d, "<available_skills>\n")
+		list = strings.TrimSuffix(list, "\n</available_skills>")
+		if !strings.HasSuffix(list, tt.want) {
+			t.Errorf("%d skills of %d for %+v end in %q", tt.n, tt.size, tt.client, list[max(0, len(list)-100):])
 		}
-		if n := strings.Count(shown, "skill-0"); tt.names > 0 && n != tt.names {
+		if n := strings.Count(list, "skill-0"); tt.names > 0 && n != tt.names {
 			t.Errorf("%d skills of %d for %+v: %d names", tt.n, tt.size, tt.client, n)
 		}
 		limit := tt.client.Limit
 		if limit == 0 && tt.client.Name != "" {
 			limit = 2048
 		}
-		if limit > 0 && display.Length(d) > limit || display.Length(shown) > listing.Budget {
-			t.Errorf("%d skills of %d for %+v: %d characters, of them %d the list", tt.n, tt.size, tt.client, display.Length(d), display.Length(shown))
+		if limit > 0 && display.Length(d) > limit || display.Length(list) > listing.Budget {
+			t.Errorf("%d skills of %d for %+v: %d characters, of them %d the list", tt.n, tt.size, tt.client, display.Length(d), display.Length(list))
 		}
 	}
 }

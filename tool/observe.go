@@ -149,11 +149,11 @@ func (e Event) arguments() string {
 	}
 	var parts []string
 	show := func(name string) {
-		shown, value := display.RedactURI(name), notShown
+		key, value := display.RedactURI(name), notShown
 		if slices.Contains(e.Parameters, name) {
-			shown, value = name, argument(name, given[name])
+			key, value = name, argument(name, given[name])
 		}
-		parts = append(parts, shown+"="+value)
+		parts = append(parts, key+"="+value)
 		delete(given, name)
 	}
 	for _, name := range e.Parameters {

@@ -59,7 +59,7 @@ type part struct {
 	lines       int // of the whole text
 	first, last int // lines, from 1
 	from, to    int // characters of the first line, from 1, if the part is within one line
-	of          int // the length of the line from and to refer to, in characters
+	lineLength  int // the length of the line from and to refer to, in characters
 	next        span
 	whole       bool // nothing is left out
 	cut         bool // the text continues after the part
@@ -82,10 +82,10 @@ func partOf(text string, s span, whole, some bounds) (part, error) {
 	}
 	rest := text[lineStart(text, p.first):]
 	line := rest[:lineStart(rest, 2)]
-	p.of = utf8.RuneCountInString(strings.TrimSuffix(line, "\n"))
+	p.lineLength = utf8.RuneCountInString(strings.TrimSuffix(line, "\n"))
 	p.from = max(s.column, 1)
 	if p.from > max(utf8.RuneCountInString(line), 1) { // the line end counts as a character
-		return p, fmt.Errorf("there is no character %d in line %d; it has %s", p.from, p.first, display.Count(p.of, "character"))
+		return p, fmt.Errorf("there is no character %d in line %d; it has %s", p.from, p.first, display.Count(p.lineLength, "character"))
 	}
 	rest = rest[len(display.Prefix(line, p.from-1)):]
 	count := p.lines - p.first + 1
@@ -106,7 +106,7 @@ func partOf(text string, s span, whole, some bounds) (part, error) {
 		return p, nil
 	}
 	p.last = p.first + strings.Count(strings.TrimSuffix(p.text, "\n"), "\n")
-	p.to = p.of
+	p.to = p.lineLength
 	p.cut, p.next = len(p.text) < len(rest), span{offset: p.last + 1, limit: s.limit}
 	return p, nil
 }
@@ -128,7 +128,7 @@ func lineStart(text string, n int) int {
 // longestNote returns a note of the maximum length.
 func longestNote(client profile.Profile, name, file string) string {
 	const n = math.MaxInt32
-	return part{lines: n, first: n, last: n, from: n, to: n, of: n, cut: true, next: span{n, n, n}}.note(client, name, file, n)
+	return part{lines: n, first: n, last: n, from: n, to: n, lineLength: n, cut: true, next: span{n, n, n}}.note(client, name, file, n)
 }
 
 // note returns a line with the position of the part, the length of the file, and the exact call
@@ -137,17 +137,17 @@ func (p part) note(client profile.Profile, name, file string, size int) string {
 	if p.whole {
 		return ""
 	}
-	of := fmt.Sprintf(" of %d of '%s' (%d bytes)", p.lines, display.Echo(file), size)
+	total := fmt.Sprintf(" of %d of '%s' (%d bytes)", p.lines, display.Echo(file), size)
 	var s string
 	switch {
 	case p.first < p.last && p.from > 1:
-		s = fmt.Sprintf("[Lines %d (from character %d) to %d%s.", p.first, p.from, p.last, of)
+		s = fmt.Sprintf("[Lines %d (from character %d) to %d%s.", p.first, p.from, p.last, total)
 	case p.first < p.last:
-		s = fmt.Sprintf("[Lines %d to %d%s.", p.first, p.last, of)
-	case p.from > 1 || p.to < p.of:
-		s = fmt.Sprintf("[Line %d%s, characters %d to %d of %d.", p.first, of, p.from, p.to, p.of)
+		s = fmt.Sprintf("[Lines %d to %d%s.", p.first, p.last, total)
+	case p.from > 1 || p.to < p.lineLength:
+		s = fmt.Sprintf("[Line %d%s, characters %d to %d of %d.", p.first, total, p.from, p.to, p.lineLength)
 	default:
-		s = fmt.Sprintf("[Line %d%s.", p.first, of)
+		s = fmt.Sprintf("[Line %d%s.", p.first, total)
 	}
 	if !p.cut {
 		return s + " It ends here.]"

@@ -73,9 +73,9 @@ func renamed(entries []*catalog.Entry, called func(*catalog.Entry) string) []*ca
 	for i, e := range entries {
 		s := *e.Skill
 		s.Name = called(e)
-		shown := *e
-		shown.Skill = &s
-		out[i] = &shown
+		visible := *e
+		visible.Skill = &s
+		out[i] = &visible
 	}
 	return out
 }

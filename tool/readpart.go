@@ -152,8 +152,8 @@ func (r fileRead) forModel(ctx context.Context, h *Host, s span) Result {
 	if text == "" {
 		return Result{Text: "[The file '" + display.Echo(r.file) + "' is empty.]"}
 	}
-	shown := boundsBelow(client, "")
-	p, err := partOf(text, s, shown, shown.above(longestNote(client, r.name(), r.file), 0))
+	limits := boundsBelow(client, "")
+	p, err := partOf(text, s, limits, limits.above(longestNote(client, r.name(), r.file), 0))
 	if err != nil {
 		return failure("ERROR: '%s' has no such part: %s", display.Echo(r.file), err)
 	}

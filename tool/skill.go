@@ -178,8 +178,8 @@ func loadSkill(ctx context.Context, h *Host, name string, isDefault bool) (Resul
 // beginning returns the part of a SKILL.md that the client shows below the head, and the call that
 // reads the rest.
 func beginning(ctx context.Context, h *Host, client profile.Profile, e *catalog.Entry, text, head string) string {
-	shown := boundsBelow(client, head)
-	if shown.contain(text, strings.Count(text, "\n")+1) {
+	limits := boundsBelow(client, head)
+	if limits.contain(text, strings.Count(text, "\n")+1) {
 		return text
 	}
 	v, err := h.Catalog.View(ctx) // the current view, because reading may have found a different skill
@@ -190,7 +190,7 @@ func beginning(ctx context.Context, h *Host, client profile.Profile, e *catalog.
 		e = now
 	}
 	name := fileRead{view: v, entry: e}.name()
-	p, err := partOf(text, span{}, shown, shown.above(continues+longestNote(client, name, skill.MainFile), 1))
+	p, err := partOf(text, span{}, limits, limits.above(continues+longestNote(client, name, skill.MainFile), 1))
 	if err != nil || p.whole {
 		return text
 	}

@@ -22,13 +22,13 @@ type unreadRoot struct {
 	*skilltest.Memory
 	err     error
 	notices []skill.Notice
-	held    chan struct{}
+	gate    chan struct{}
 }
 
 func (u *unreadRoot) Scan(ctx context.Context) (skill.Scan, error) {
-	if u.held != nil {
+	if u.gate != nil {
 		select {
-		case <-u.held:
+		case <-u.gate:
 		case <-ctx.Done():
 			return skill.Scan{}, ctx.Err()
 		}
@@ -53,7 +53,7 @@ const (
 func TestUnreadRoots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, remote := range []bool{false, true} {
-			late := &unreadRoot{Memory: skilltest.New("dir-1", skill.ScopeProject, map[string]string{"git/SKILL.md": md("git", "Git")}), held: make(chan struct{})}
+			late := &unreadRoot{Memory: skilltest.New("dir-1", skill.ScopeProject, map[string]string{"git/SKILL.md": md("git", "Git")}), gate: make(chan struct{})}
 			denied := &unreadRoot{Memory: global(nil), err: fmt.Errorf("scan /home/ana/.claude/skills: %w", &fs.PathError{Op: "open", Path: "/home/ana/.claude/skills", Err: fs.ErrPermission})}
 			c := catalog.New([]catalog.Source{late, denied}, catalog.Options{Patience: time.Millisecond})
 			ctx, stop := context.WithCancel(t.Context())
@@ -77,7 +77,7 @@ func TestUnreadRoots(t *testing.T) {
 			}
 			difftest.Same(t, call(t, h, "uri", "list_skills", args{}), Result{Text: "No skill can be listed now: " + reading + "." + lines, Object: skillList{Skills: []listedSkill{}}, Meta: marked})
 
-			close(late.held)
+			close(late.gate)
 			testwait.Until(t, func() bool { return viewOf(t, h).Named("git") != nil }, "the late root never joins")
 			difftest.Same(t, call(t, h, "default", "find_skills", args{}).Text,
 				"Skills 1 to 1 of 1:\n- git (project, skill://dir-1/git/SKILL.md): Git\nSkills of the root 'claude-user' may be missing: "+deniedWhy)

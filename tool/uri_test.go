@@ -44,24 +44,24 @@ func TestGetByURIRenamed(t *testing.T) {
 func TestURIsAgree(t *testing.T) {
 	h := hostOf(t, project(map[string]string{"git/SKILL.md": md("git", "one"), "again/SKILL.md": md("git", "one"), "hidden/SKILL.md": "---\nname: hidden\ndescription: d\ndisable-model-invocation: true\n---\n"}),
 		global(map[string]string{"git/SKILL.md": md("git", "two"), "same/SKILL.md": md("git", "one"), "bad/SKILL.md": "no skill", "hidden/SKILL.md": "---\nname: git\ndescription: d\ndisable-model-invocation: true\n---\n"}))
-	var answered, listed []string
+	var answered, uris []string
 	for _, e := range viewOf(t, h).Entries {
 		if uri := e.URI().String(); !call(t, h, "uri", "get_skill", args{"uri": uri}).IsError {
 			answered = append(answered, uri)
 		}
 	}
 	for _, s := range call(t, h, "uri", "list_skills", args{}).Object.(skillList).Skills {
-		listed = append(listed, s.URI)
+		uris = append(uris, s.URI)
 	}
 	_, text, _ := strings.Cut(call(t, h, "uri", "get_skill", args{"uri": "skill://x/SKILL.md"}).Text, "Currently supported: ")
 	supported := strings.Split(text, ", ")
-	for _, all := range [][]string{answered, listed, supported} {
+	for _, all := range [][]string{answered, uris, supported} {
 		slices.Sort(all)
 	}
 	if len(answered) != 4 {
 		t.Errorf("%q is answered", answered)
 	}
-	difftest.Same(t, listed, answered)
+	difftest.Same(t, uris, answered)
 	difftest.Same(t, supported, answered)
 }
 
@@ -94,9 +94,9 @@ func TestSetsClash(t *testing.T) {
 func TestGetByURIOddNames(t *testing.T) {
 	odd, pipeline := md("'a:b'", "d"), md("CI/CD Pipeline", "d")
 	h := hostOf(t, project(map[string]string{"odd/SKILL.md": odd, "ci/SKILL.md": pipeline, "x/SKILL.md": md("x", "d")}))
-	listed := call(t, h, "uri", "list_skills", args{}).Object.(skillList).Skills
+	skills := call(t, h, "uri", "list_skills", args{}).Object.(skillList).Skills
 	by := map[string]string{}
-	for _, s := range listed {
+	for _, s := range skills {
 		by[s.Name] = s.URI
 	}
 	for uri, want := range map[string]Result{

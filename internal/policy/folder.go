@@ -35,9 +35,9 @@ func (f *folder) verdict() *verdict {
 			continue
 		}
 		f.differs()
-		v = &verdict{v.held, slices.Clone(v.rulings)}
-		if v.rulings[i] = r; v.held == nil {
-			v.held = r.Held
+		v = &verdict{v.reason, slices.Clone(v.rulings)}
+		if v.rulings[i] = r; v.reason == nil {
+			v.reason = r.Held
 		}
 	}
 	return v
@@ -45,17 +45,17 @@ func (f *folder) verdict() *verdict {
 
 // binds reports whether only some files can be read.
 func (v *verdict) binds() bool {
-	return v.held != nil || slices.ContainsFunc(v.rulings, func(r Ruling) bool { return r.Differs != nil })
+	return v.reason != nil || slices.ContainsFunc(v.rulings, func(r Ruling) bool { return r.Differs != nil })
 }
 
 // hidden reports whether the skill is held back and even the names of its files are hidden.
 func (v *verdict) hidden() bool {
-	return v.held != nil && slices.ContainsFunc(v.rulings, func(r Ruling) bool { return r.Hides })
+	return v.reason != nil && slices.ContainsFunc(v.rulings, func(r Ruling) bool { return r.Hides })
 }
 
 // Place implements [skill.Placed].
 func (f *folder) Place() string {
-	if inner, ok := f.inner.(skill.Placed); ok && f.verdict().held == nil {
+	if inner, ok := f.inner.(skill.Placed); ok && f.verdict().reason == nil {
 		return inner.Place()
 	}
 	return ""
@@ -65,11 +65,11 @@ func (f *folder) Place() string {
 func (f *folder) Open(name string) (fs.File, error) {
 	v := f.verdict()
 	if v.hidden() {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: v.held}
+		return nil, &fs.PathError{Op: "open", Path: name, Err: v.reason}
 	}
 	file, err := f.inner.Open(name)
-	if err != nil && v.held != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: v.held}
+	if err != nil && v.reason != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: v.reason}
 	}
 	if err != nil || !v.binds() {
 		return file, err
@@ -79,7 +79,7 @@ func (f *folder) Open(name string) (fs.File, error) {
 		return struct{ fs.File }{file}, nil // only ReadDir lists its contents
 	}
 	if err == nil {
-		err = v.held
+		err = v.reason
 	}
 	var want skill.File
 	var by Ruling
@@ -125,16 +125,16 @@ func (f *folder) Stat(name string) (fs.FileInfo, error) { return fs.Stat(f.inner
 func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	v := f.verdict()
 	if v.hidden() {
-		return nil, &fs.PathError{Op: "readdir", Path: name, Err: v.held}
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: v.reason}
 	}
 	entries, err := fs.ReadDir(f.inner, name)
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
 		at := path.Join(name, e.Name())
-		listed := f.lists(v, at)
-		if !listed && e.Type().IsRegular() && f.served(at) != "" {
+		visible := f.lists(v, at)
+		if !visible && e.Type().IsRegular() && f.served(at) != "" {
 			f.differs()
 		}
-		return !listed
+		return !visible
 	})
 	return entries, err
 }
@@ -168,7 +168,7 @@ func (f *folder) Whole(ctx context.Context, known []skill.File) (files []skill.F
 		Whole(ctx context.Context, known []skill.File) ([]skill.File, bool)
 	})
 	v := f.verdict()
-	if !can || v.held != nil {
+	if !can || v.reason != nil {
 		return nil, false
 	}
 	files, ok = by.Whole(ctx, known)

@@ -55,7 +55,7 @@ type Ruling struct {
 
 // verdict combines the decisions of all deciders on a skill. It is immutable.
 type verdict struct {
-	held    error    // the reason of the first ruling that holds the skill back
+	reason  error    // the reason of the first ruling that holds the skill back
 	rulings []Ruling // by decider
 }
 
@@ -195,7 +195,7 @@ func (s *source) guardAll(ctx context.Context, scan *skill.Scan) error {
 		unchanged := now.same(before[i])
 		same = same && unchanged
 		s.again = s.again || now.wantsRescan()
-		if now.held != nil && !unchanged {
+		if now.reason != nil && !unchanged {
 			s.notify(b, now)
 		}
 		if p.found != b || !unchanged {
@@ -207,7 +207,7 @@ func (s *source) guardAll(ctx context.Context, scan *skill.Scan) error {
 		}
 		loaded := *skills[i]
 		loaded.Bundle = p.given
-		if skills[i] = &loaded; now.held != nil || !now.hasMain(b, loaded.Digest) {
+		if skills[i] = &loaded; now.reason != nil || !now.hasMain(b, loaded.Digest) {
 			skills[i] = nil // the catalogue loads it from the guarded folder
 		}
 	}
@@ -230,8 +230,8 @@ func (s *source) askAll(ctx context.Context, c *Candidate) *verdict {
 	v := &verdict{rulings: make([]Ruling, len(s.deciders))}
 	for i, d := range s.deciders {
 		v.rulings[i] = d.Decide(ctx, c)
-		if held := v.rulings[i].Held; v.held == nil && held != nil {
-			v.held, c.Err = held, cmp.Or(c.Err, held)
+		if reason := v.rulings[i].Held; v.reason == nil && reason != nil {
+			v.reason, c.Err = reason, cmp.Or(c.Err, reason)
 		}
 	}
 	c.place.files, c.place.loaded = c.known, c.loaded
@@ -242,23 +242,23 @@ func (s *source) askAll(ctx context.Context, c *Candidate) *verdict {
 func (s *source) notify(b *skill.Bundle, v *verdict) {
 	i := slices.IndexFunc(v.rulings, func(r Ruling) bool { return r.Held != nil })
 	if i >= 0 && s.deciders[i].Held != nil {
-		s.deciders[i].Held(b, v.held)
+		s.deciders[i].Held(b, v.reason)
 	}
 }
 
 // same reports whether the verdict is the same as before, so that the skill need not be read again.
 func (v *verdict) same(o *verdict) bool {
-	return o != nil && reflect.DeepEqual(v.held, o.held) && (v.held != nil || slices.EqualFunc(v.rulings, o.rulings, func(a, b Ruling) bool { return a.Set == b.Set }))
+	return o != nil && reflect.DeepEqual(v.reason, o.reason) && (v.reason != nil || slices.EqualFunc(v.rulings, o.rulings, func(a, b Ruling) bool { return a.Set == b.Set }))
 }
 
 // wantsRescan reports whether a decider wants another scan immediately.
 func (v *verdict) wantsRescan() bool {
-	return pending(v.held) || slices.ContainsFunc(v.rulings, func(r Ruling) bool { return r.Again })
+	return pending(v.reason) || slices.ContainsFunc(v.rulings, func(r Ruling) bool { return r.Again })
 }
 
 func pending(err error) bool {
-	held, ok := errors.AsType[*skill.HeldError](err)
-	return ok && held.Pending
+	reason, ok := errors.AsType[*skill.HeldError](err)
+	return ok && reason.Pending
 }
 
 // hasMain reports whether the rulings allow a SKILL.md with the given digest.
@@ -279,12 +279,12 @@ func mainOf(b *skill.Bundle, files []skill.File) skill.Digest {
 func holdAround(bundles []*skill.Bundle, places []*skillFolder, verdicts []*verdict) {
 	within := map[string]int{} // a held-back skill, by the folders above it
 	for i, b := range bundles {
-		if _, held := errors.AsType[*skill.HeldError](verdicts[i].held); !held {
+		if _, ok := errors.AsType[*skill.HeldError](verdicts[i].reason); !ok {
 			continue
 		}
 		for at := b.Path; at != "."; {
 			at = path.Dir(at)
-			if j, ok := within[at]; ok && !pending(verdicts[j].held) {
+			if j, ok := within[at]; ok && !pending(verdicts[j].reason) {
 				break
 			}
 			within[at] = i
@@ -292,11 +292,11 @@ func holdAround(bundles []*skill.Bundle, places []*skillFolder, verdicts []*verd
 	}
 	for i, b := range bundles {
 		j, ok := within[b.Path]
-		if !ok || verdicts[i].held != nil {
+		if !ok || verdicts[i].reason != nil {
 			continue
 		}
 		around := *verdicts[i]
-		around.held = &skill.HeldError{Pending: pending(verdicts[j].held), Name: places[i].loaded.Name, Message: "held back: it contains " + display.Quote(bundles[j].Path) + ", which is held back", Fix: "see why that one is"}
+		around.reason = &skill.HeldError{Pending: pending(verdicts[j].reason), Name: places[i].loaded.Name, Message: "held back: it contains " + display.Quote(bundles[j].Path) + ", which is held back", Fix: "see why that one is"}
 		verdicts[i] = &around
 	}
 }
@@ -306,8 +306,8 @@ func holdAround(bundles []*skill.Bundle, places []*skillFolder, verdicts []*verd
 func (s *source) guard(p *skillFolder, b *skill.Bundle, now *verdict) *skill.Bundle {
 	guarded := *b
 	guarded.FS = &folder{inner: b.FS, bundle: b, deciders: s.deciders, last: p.now.Load, differs: s.changed}
-	if now.held != nil && b.Fault() == nil {
-		return guarded.WithFault(now.held)
+	if now.reason != nil && b.Fault() == nil {
+		return guarded.WithFault(now.reason)
 	}
 	return &guarded
 }

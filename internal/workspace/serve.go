@@ -81,9 +81,9 @@ func (w *Workspace) SetProjects(ctx context.Context, folders []string) (unusable
 	return l.projects.Unusable, nil
 }
 
-// guarded creates the guarded sources and their catalogue. once is true for a command that scans
+// guarded creates the guarded sources and their catalogue. single is true for a command that scans
 // only once.
-func (w *Workspace) guarded(s Serving, once bool) (c *catalog.Catalog, err error) {
+func (w *Workspace) guarded(s Serving, single bool) (c *catalog.Catalog, err error) {
 	if from := w.following(); from != nil || w.o.Source != "" {
 		w.replica, err = replica.Open(replica.Options{
 			Env: *w.o.Env, Files: w.files, File: from, Own: w.own != nil, Flag: w.o.Source, Prefix: len(w.o.Dirs) > 0,
@@ -97,7 +97,7 @@ func (w *Workspace) guarded(s Serving, once bool) (c *catalog.Catalog, err error
 		if err != nil {
 			return nil, err
 		}
-		if once && w.replica != nil {
+		if single && w.replica != nil {
 			w.stored = w.replica.Stored()
 		}
 	}
@@ -113,9 +113,9 @@ func (w *Workspace) guarded(s Serving, once bool) (c *catalog.Catalog, err error
 	}
 	w.followed = nil // a command that failed reads again
 	for _, s := range w.replica.Sources() {
-		w.followed = append(w.followed, policy.Guarded(s, w.admission.Decider(once)))
+		w.followed = append(w.followed, policy.Guarded(s, w.admission.Decider(single)))
 	}
-	w.sources = w.sourcesOf(w.layout, once)
+	w.sources = w.sourcesOf(w.layout, single)
 	return catalog.New(w.sources, s.Catalog), nil
 }
 
@@ -184,21 +184,21 @@ func shownReal(env *console.Env, path string) string {
 
 // sourcesOf returns a source for each root. Excluded roots come last, so that an unlisted skill
 // never shadows a listed one.
-func (w *Workspace) sourcesOf(l layout, once bool) []catalog.Source {
-	var listed, unlisted []catalog.Source
+func (w *Workspace) sourcesOf(l layout, single bool) []catalog.Source {
+	var visible, unlisted []catalog.Source
 	add := func(r skill.Root, s catalog.Source) {
 		if w.excludedBy(l, r) != "" {
 			unlisted = append(unlisted, s)
 		} else {
-			listed = append(listed, s)
+			visible = append(visible, s)
 		}
 	}
-	locks, held := w.locks.Decider(), w.admission.Decider(once)
+	locks, scans := w.locks.Decider(), w.admission.Decider(single)
 	for _, r := range l.roots {
 		r.UnlistedBy = w.excludedBy(l, r)
 		r.Unlisted = r.UnlistedBy != ""
 		o := dir.Options{Root: r, Required: w.Named(), Watches: w.watches, Load: true}
-		add(r, policy.Guarded(l.source(o), locks, held))
+		add(r, policy.Guarded(l.source(o), locks, scans))
 	}
 	for _, s := range w.followed {
 		add(s.Root(), s)
@@ -210,7 +210,7 @@ func (w *Workspace) sourcesOf(l layout, once bool) []catalog.Source {
 			add(r, w.builtin)
 		}
 	}
-	return append(listed, unlisted...)
+	return append(visible, unlisted...)
 }
 
 // source returns the unguarded source of a root.

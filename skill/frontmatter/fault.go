@@ -233,13 +233,13 @@ func (c parserError) escape(f *yamlFault) *yamlFault {
 			break
 		}
 	}
-	shown := []rune(c.textFrom(f.position))
+	chars := []rune(c.textFrom(f.position))
 	if strings.Contains(c.message, "Unicode") {
-		f.message = fmt.Sprintf("%s is not a complete character", display.Excerpt(string(shown[:min(len(shown), 6)])))
+		f.message = fmt.Sprintf("%s is not a complete character", display.Excerpt(string(chars[:min(len(chars), 6)])))
 		f.fix = "write the character itself"
 		return f
 	}
-	escape := string(shown[:min(len(shown), 2)])
+	escape := string(chars[:min(len(chars), 2)])
 	f.message = fmt.Sprintf("in double quotes %s means nothing", display.Excerpt(escape))
 	if digits := map[string]int{`\x`: 2, `\u`: 4, `\U`: 8}[escape]; digits > 0 {
 		f.message = fmt.Sprintf("in double quotes %s must be followed by %d hexadecimal digits", escape, digits)

@@ -95,9 +95,9 @@ func notationOf(s string) notation {
 }
 
 // digits returns the number of leading characters of a text that are in a set of digits.
-func digits(s, of string) int {
+func digits(s, set string) int {
 	i := 0
-	for i < len(s) && strings.IndexByte(of, s[i]) >= 0 {
+	for i < len(s) && strings.IndexByte(set, s[i]) >= 0 {
 		i++
 	}
 	return i

@@ -20,7 +20,7 @@ type child struct {
 type reader struct {
 	entries []byte      // entries of a folder, as the system returned them
 	stamp   skill.Stamp // of the folder
-	kept    []child     // of the folder being visited
+	found   []child     // of the folder being visited
 	texts   bool        // also keep files that may be links stored as text
 	git     bool        // the folder has a regular file ".git"
 	file    []byte
@@ -32,7 +32,7 @@ var readers = sync.Pool{New: func() any { return new(reader) }}
 // children opens a folder and reads the entries that a scan needs, in no order. The entries are
 // valid until the next call. The caller closes the handle if it is not nil, even after an error.
 func (r *reader) children(top handle, sub string) (handle, []child, error) {
-	r.kept, r.stamp, r.git = r.kept[:0], skill.Stamp{}, false
+	r.found, r.stamp, r.git = r.found[:0], skill.Stamp{}, false
 	if q, ok := top.(fastHandle); ok {
 		return q.children(sub, r)
 	}
@@ -40,7 +40,7 @@ func (r *reader) children(top handle, sub string) (handle, []child, error) {
 	for _, e := range raw {
 		r.add(childOf(e))
 	}
-	return h, r.kept, err
+	return h, r.found, err
 }
 
 // fastHandle is a handle that can skip the entries that a scan does not need.
@@ -56,7 +56,7 @@ type fastHandle interface {
 func (r *reader) add(c child) {
 	r.git = r.git || c.regular && c.name == gitLink
 	if !c.unused() || r.texts && c.mayBeLink() {
-		r.kept = append(r.kept, c)
+		r.found = append(r.found, c)
 	}
 }
 

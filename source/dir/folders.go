@@ -60,9 +60,9 @@ func (s *Source) Names(name string, limit int) (names []string, ok bool) {
 		return nil, !errors.Is(err, fs.ErrNotExist)
 	}
 	defer h.close()
-	listed, entries, err := h.list(".", -1)
-	if listed != nil {
-		defer listed.close()
+	root, entries, err := h.list(".", -1)
+	if root != nil {
+		defer root.close()
 	}
 	if err != nil {
 		return nil, true
@@ -104,7 +104,7 @@ func (s *Source) children(top handle) []child {
 	begun := s.now()
 	stamp, proves := stampOf(top)
 	s.mu.Lock()
-	last := s.listed
+	last := s.folders
 	s.mu.Unlock()
 	if proves && last != nil && last.stamp == stamp && begun.Sub(last.at) < trusted {
 		return last.children
@@ -124,7 +124,7 @@ func (s *Source) children(top handle) []child {
 	}
 	if proves && !stamp.Racy(begun) {
 		s.mu.Lock()
-		s.listed = &folderList{stamp, begun, slices.Clip(children)}
+		s.folders = &folderList{stamp, begun, slices.Clip(children)}
 		s.mu.Unlock()
 	}
 	return children

@@ -33,13 +33,13 @@ var errDotEntry = fmt.Errorf("leads to a dot-entry: %w", fs.ErrNotExist)
 // ownPaths returns the absolute paths by which links may name the folder that contains them.
 func (f *folder) ownPaths() ownPaths {
 	me := ownPaths{windows: runtime.GOOS == "windows", dots: f.dots}
-	of := func(base string) string {
+	absolute := func(base string) string {
 		if base == "" {
 			return ""
 		}
 		return me.spelt(path.Join("/", path.Join(me.parts(base)...), f.sub))
 	}
-	if me.real, me.alias = of(f.alias), of(f.base); f.plain {
+	if me.real, me.alias = absolute(f.alias), absolute(f.base); f.plain {
 		me.real, me.alias = me.alias, me.real
 	}
 	return me

@@ -117,7 +117,7 @@ func (p *pass) folder(fd int, prefix string) bool {
 		if n == 0 {
 			break
 		}
-		if !p.listed(fd, p.entries[:n], prefix) {
+		if !p.recordEntries(fd, p.entries[:n], prefix) {
 			return false
 		}
 	}
@@ -138,9 +138,9 @@ func (p *pass) folder(fd int, prefix string) bool {
 	return true
 }
 
-// listed records the files and subfolders of an open folder. raw contains the entries as the system
+// recordEntries records the files and subfolders of an open folder. raw contains the entries as the system
 // returned them.
-func (p *pass) listed(fd int, raw []byte, prefix string) bool {
+func (p *pass) recordEntries(fd int, raw []byte, prefix string) bool {
 	for len(raw) > direntName {
 		size := binary.NativeEndian.Uint16(raw[16:])
 		kind, name := raw[18], raw[direntName:size]

@@ -157,7 +157,7 @@ func (h fdHandle) children(name string, r *reader) (handle, []child, error) {
 			return err
 		})
 		if err != nil || n == 0 {
-			return fdHandle(fd), r.kept, err
+			return fdHandle(fd), r.found, err
 		}
 		for raw := r.entries[:n]; len(raw) > direntName; {
 			size := binary.NativeEndian.Uint16(raw[16:])

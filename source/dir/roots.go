@@ -40,14 +40,14 @@ func WellKnown(projects []string, home string, getenv func(string) string) []ski
 	var owners []*agents.Agent
 	add := func(owner *agents.Agent, label string, scope skill.Scope, folder, sub string) {
 		at := filepath.Join(folder, filepath.FromSlash(sub))
-		real := tops.of(folder).real(sub)
+		real := tops.top(folder).real(sub)
 		if i := seen[real] - 1; i >= 0 {
 			if out[i].Dir != at || owners[i] != owner { // otherwise both are the folder of one agent, and no variable has moved it
 				out[i].Also = strings.TrimPrefix(out[i].Also+","+label, ",")
 			}
 			return
 		}
-		out = append(out, skill.Root{Label: label, Scope: scope, Dir: at, Absent: tops.of(folder).lacks(sub)})
+		out = append(out, skill.Root{Label: label, Scope: scope, Dir: at, Absent: tops.top(folder).lacks(sub)})
 		owners = append(owners, owner)
 		seen[real] = len(out)
 	}
@@ -66,7 +66,7 @@ func WellKnown(projects []string, home string, getenv func(string) string) []ski
 		}
 		if at, rest := homes.Split(pair.Home); at != "" {
 			at, scope := filepath.FromSlash(at), skill.ScopeGlobal
-			tops.of(at) // reads the folder from the disk
+			tops.top(at) // reads the folder from the disk
 			if inProject(at) {
 				scope = skill.ScopeProject
 			}
@@ -188,7 +188,7 @@ func (t *top) lacks(sub string) bool {
 // tops contains the folders that may contain folders of agents, by path.
 type tops map[string]*top
 
-func (t tops) of(folder string) *top {
+func (t tops) top(folder string) *top {
 	if t[folder] == nil {
 		t[folder] = newTop(folder)
 	}
@@ -212,7 +212,7 @@ func (t tops) detected(a *agents.Agent, project string, homes agents.Homes) bool
 		}
 		folder = filepath.FromSlash(folder)
 		switch {
-		case t.of(folder).lacks(sub):
+		case t.top(folder).lacks(sub):
 			return false
 		case key != "":
 			return dependsOn(folder, sub, key)

@@ -10,9 +10,9 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// listed returns roots as "label scope path". It leaves out roots whose label does not begin with
+// lines returns roots as "label scope path". It leaves out roots whose label does not begin with
 // one of labels.
-func listed(base string, roots []skill.Root, labels ...string) []string {
+func lines(base string, roots []skill.Root, labels ...string) []string {
 	var out []string
 	for _, r := range roots {
 		if row, _, _ := strings.Cut(r.Label, "-"); slices.Contains(labels, row) {
@@ -72,7 +72,7 @@ func TestWellKnown(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			difftest.Same(t, listed(base, WellKnown(c.projects, c.home, nil), c.labels...), c.want)
+			difftest.Same(t, lines(base, WellKnown(c.projects, c.home, nil), c.labels...), c.want)
 		})
 	}
 }

@@ -55,7 +55,7 @@ type Source struct {
 
 	mu      sync.Mutex
 	last    *scanState    // state after the last scan; nil if the root is missing
-	listed  *folderList   // for [Source.Folders]; nil if no stamp proves a list
+	folders *folderList   // for [Source.Folders]; nil if no stamp proves a list
 	scanned chan struct{} // poked after each scan
 	first   chan struct{} // closed after the first scan
 	begin   sync.Once     // closes first

@@ -291,7 +291,7 @@ func TestEntry(t *testing.T) {
 		"p SKILL.md [] open SKILL.md: leads outside the skill's folder",
 		"q SKILL.md [skill.md] ok",
 	}
-	is := map[string]error{
+	faults := map[string]error{
 		"j": skill.ErrNotRegular, "k": fs.ErrNotExist, "l": skill.ErrOutside, "n": syscall.ELOOP, "o": fs.ErrNotExist, "p": skill.ErrOutside,
 	}
 	for doorName, d := range doors() {
@@ -302,7 +302,7 @@ func TestEntry(t *testing.T) {
 				fault = b.Fault().Error()
 			}
 			got = append(got, fmt.Sprint(b.Path, " ", b.Entry, " ", b.Others(), " ", fault))
-			if !errors.Is(b.Fault(), is[b.Path]) {
+			if !errors.Is(b.Fault(), faults[b.Path]) {
 				t.Errorf("%s: %s: %v", doorName, b.Path, b.Fault())
 			}
 		}

@@ -391,7 +391,7 @@ func (w *walk) skill(out *found, p *node, h handle, r *reader, spellings []strin
 
 // regular reports whether an entry was listed as a regular file.
 func (r *reader) regular(name string) bool {
-	return slices.Contains(r.kept, child{name: name, regular: true})
+	return slices.Contains(r.found, child{name: name, regular: true})
 }
 
 // below records the child folders of a folder. The walk visits them one after the other, so they

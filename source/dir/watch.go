@@ -65,7 +65,7 @@ func (s *Source) Watch(ctx context.Context, poke func()) {
 	s.setWatch(false, "not started")
 }
 
-func (s *Source) poll(ctx context.Context, poke func(), once bool) {
+func (s *Source) poll(ctx context.Context, poke func(), single bool) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
@@ -73,7 +73,7 @@ func (s *Source) poll(ctx context.Context, poke func(), once bool) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if once {
+			if single {
 				return
 			}
 			poke()

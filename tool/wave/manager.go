@@ -99,12 +99,12 @@ func (m *SkillManager) Discover(ctx context.Context) (SkillDiscoveryResult, erro
 		if !e.ModelInvocable {
 			continue
 		}
-		of := r.PersonalSkills
+		skills := r.PersonalSkills
 		if e.Root.Scope == skill.ScopeProject {
-			of = r.ProjectSkills
+			skills = r.ProjectSkills
 		}
-		if _, ok := of[e.Name]; !ok {
-			of[e.Name] = metadata(ctx, m.Finder, e)
+		if _, ok := skills[e.Name]; !ok {
+			skills[e.Name] = metadata(ctx, m.Finder, e)
 		}
 	}
 	return r, nil

@@ -32,21 +32,21 @@ type Change struct {
 	Line int    // in the file before this change
 	What string // in the past tense: "quoted the value of description"
 
-	of    skill.Problem // the problem that the change solved
-	ask   string        // the change as a request: "put the value in quotes"
-	lines []string      // the lines that the change wrote
-	then  []Change      // fixes of problems that this change revealed
+	problem skill.Problem // the problem that the change solved
+	ask     string        // the change as a request: "put the value in quotes"
+	lines   []string      // the lines that the change wrote
+	then    []Change      // fixes of problems that this change revealed
 }
 
 // candidate is a possible fix, with the resulting file.
 type candidate struct {
-	rule  skill.RuleID
-	line  int
-	what  string
-	ask   string
-	level Level
-	data  []byte
-	of    skill.Problem // zero for a rule of this package
+	rule    skill.RuleID
+	line    int
+	what    string
+	ask     string
+	level   Level
+	data    []byte
+	problem skill.Problem // zero for a rule of this package
 	// from and to are the old and the new name of a key that the fix renames, or "" if it renames
 	// none.
 	from, to string
@@ -71,7 +71,7 @@ func Fix(data []byte, folder string, level Level, except ...skill.RuleID) ([]byt
 			if !next.better(now, c.rule, c.from, c.to) {
 				return false
 			}
-			all = append(all, Change{Rule: c.rule, Line: c.line, What: c.what, of: c.of, ask: c.ask, lines: changedLines(now.lines, next.lines)})
+			all = append(all, Change{Rule: c.rule, Line: c.line, What: c.what, problem: c.problem, ask: c.ask, lines: changedLines(now.lines, next.lines)})
 			now = next
 			return true
 		})
@@ -109,7 +109,7 @@ func markFixable(s *subject, findings []Finding) {
 				continue
 			}
 			at := slices.IndexFunc(changes, func(m Change) bool {
-				return m.Rule == f.Rule && (f.Rule == ruleAllowedTools || same == kind{m.Rule, m.of.Field, m.of.Message})
+				return m.Rule == f.Rule && (f.Rule == ruleAllowedTools || same == kind{m.Rule, m.problem.Field, m.problem.Message})
 			})
 			if at >= 0 {
 				f.Fix = changes[at].request(changes[at+1:], after.lines, f.Fix)
@@ -141,7 +141,7 @@ func consequences(changes []Change, findings []Finding) (out []Change) {
 		reported[kind{f.Rule, f.Field, f.Message}] = true
 	}
 	for _, m := range changes {
-		if n := len(out); n > 0 && m.of.Rule != "" && !reported[kind{m.Rule, m.of.Field, m.of.Message}] {
+		if n := len(out); n > 0 && m.problem.Rule != "" && !reported[kind{m.Rule, m.problem.Field, m.problem.Message}] {
 			out[n-1].then = append(out[n-1].then, m)
 			continue
 		}
@@ -159,7 +159,7 @@ const maxWritten = 200
 func (m Change) request(later []Change, file []line, otherwise string) string {
 	lines := m.lines
 	for _, l := range later {
-		if l.of.Field == m.of.Field && m.of.Field != "" && len(l.lines) > 0 && !hasLines(file, lines) {
+		if l.problem.Field == m.problem.Field && m.problem.Field != "" && len(l.lines) > 0 && !hasLines(file, lines) {
 			lines = l.lines
 		}
 	}
@@ -266,13 +266,13 @@ func (j *judged) better(old *judged, rule skill.RuleID, from, to string) bool {
 			return false // only a name may be added
 		}
 	}
-	was, is := old.body(), j.body()
+	was, after := old.body(), j.body()
 	if len(was) == 0 && len(old.doc.Fields) == 0 {
 		// The fence was not recognised, so all the text must still be there, in order.
 		if now, before := differing(j.text, old.text); !holdsInOrder(now, before) {
 			return false
 		}
-	} else if !bytes.Equal(was, is) {
+	} else if !bytes.Equal(was, after) {
 		return false
 	}
 	for _, f := range old.doc.Fields {
@@ -305,23 +305,23 @@ func (j *judged) faulty(f frontmatter.Field) bool {
 
 // sameText compares the text of a faulty field with the value of the fixed field. Surrounding white
 // space does not count, since readers drop it. A value of several lines is compared as one line.
-func sameText(was, is string) bool {
-	was, is = strings.TrimSpace(was), strings.TrimSpace(is)
-	return was == is || strings.Contains(is, "\n") && was == display.OneLine(is)
+func sameText(was, after string) bool {
+	was, after = strings.TrimSpace(was), strings.TrimSpace(after)
+	return was == after || strings.Contains(after, "\n") && was == display.OneLine(after)
 }
 
 // sameValue reports whether a fix keeps the value of a field. A name or a description may become a
 // string, and allowed-tools may change from one form to another. Nothing else may change.
-func sameValue(key string, was, is frontmatter.Value) bool {
-	if bytes.Equal(was.AppendJSON(nil), is.AppendJSON(nil)) {
+func sameValue(key string, was, after frontmatter.Value) bool {
+	if bytes.Equal(was.AppendJSON(nil), after.AppendJSON(nil)) {
 		return true
 	}
 	switch key {
 	case "name", "description":
-		return was.Text == is.Text && was.Kind != frontmatter.List && was.Kind != frontmatter.Map && is.Kind == frontmatter.String
+		return was.Text == after.Text && was.Kind != frontmatter.List && was.Kind != frontmatter.Map && after.Kind == frontmatter.String
 	case "allowed-tools":
 		a, ok := toolsOf(was)
-		b, fine := toolsOf(is)
+		b, fine := toolsOf(after)
 		return ok && fine && slices.Equal(a, b)
 	}
 	return false

@@ -38,7 +38,7 @@ func (j *judged) candidates(folder string) []candidate {
 	var p skill.Problem
 	try := func(rule skill.RuleID, line int, level Level, what, ask string, data []byte) {
 		if data != nil && string(data) != j.text {
-			out = append(out, candidate{rule: rule, line: line + 1, what: what, ask: ask, level: level, data: data, of: p})
+			out = append(out, candidate{rule: rule, line: line + 1, what: what, ask: ask, level: level, data: data, problem: p})
 		}
 	}
 	for _, p = range j.problems {

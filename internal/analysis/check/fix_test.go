@@ -219,14 +219,14 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 	if again, changes := Fix(got, folder, level); !bytes.Equal(again, got) {
 		t.Errorf("%s: fixed again: %+v", name, changes)
 	}
-	was, is := frontmatter.Parse(data), frontmatter.Parse(got)
+	was, fixed := frontmatter.Parse(data), frontmatter.Parse(got)
 	for _, field := range []string{"name", "description"} {
 		// Rename a misspelt key in the original, as Fix does, so that only other changes count.
 		_, before := was.Field(field)
-		named, after := is.Field(field)
+		named, after := fixed.Field(field)
 		f, _, ok := was.Meant(field)
-		_, kept := is.Field(f.Key)
-		another := kept && ok && named.Value.Text != f.Value.Text // there were two such keys
+		_, remains := fixed.Field(f.Key)
+		another := remains && ok && named.Value.Text != f.Value.Text // there were two such keys
 		if ok && !another && !before && after {
 			at := 0
 			if where := regexp.MustCompile(`[\n\r][ \t]*(` + regexp.QuoteMeta(f.Key) + `)[ \t]*:(?:\s|$)`).FindSubmatchIndex(data); where != nil { // a line may end in a bare CR
@@ -236,10 +236,10 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 			was = frontmatter.Parse(data)
 		}
 	}
-	if body := data[was.Body:]; !bytes.HasSuffix(got, body) || len(body) > 0 && !bytes.Equal(got[is.Body:], body) {
+	if body := data[was.Body:]; !bytes.HasSuffix(got, body) || len(body) > 0 && !bytes.Equal(got[fixed.Body:], body) {
 		t.Errorf("%s: the body changed", name)
 	}
-	if !bytes.HasSuffix(data, got[is.Body:]) {
+	if !bytes.HasSuffix(data, got[fixed.Body:]) {
 		t.Errorf("%s: there is a body that was not there", name)
 	}
 	// Fix may remove invisible characters from a key and replace look-alike letters.
@@ -264,17 +264,17 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 	twins := slices.ContainsFunc(was.Problems, func(p skill.Problem) bool { return p.Rule == frontmatter.YAMLDuplicate })
 	// If the closing fence was missing, Fix can see duplicate fields only after it has added the
 	// fence. It then removes one of two equal lines, and so does the function once.
-	once := func(s []byte) []byte {
-		var kept [][]byte
+	distinct := func(s []byte) []byte {
+		var lines [][]byte
 		for _, line := range bytes.Split(s, []byte("\n")) {
-			if !slices.ContainsFunc(kept, func(k []byte) bool { return bytes.Equal(k, line) }) {
-				kept = append(kept, line)
+			if !slices.ContainsFunc(lines, func(k []byte) bool { return bytes.Equal(k, line) }) {
+				lines = append(lines, line)
 			}
 		}
-		return bytes.Join(kept, []byte("\n"))
+		return bytes.Join(lines, []byte("\n"))
 	}
 	unclosed := slices.ContainsFunc(was.Problems, func(p skill.Problem) bool { return p.Rule == frontmatter.FenceUnclosed })
-	if a, b := words(data), words(got); !twins && level == Certain && a != b && !(unclosed && words(once(data)) == words(once(got))) {
+	if a, b := words(data), words(got); !twins && level == Certain && a != b && !(unclosed && words(distinct(data)) == words(distinct(got))) {
 		t.Errorf("%s: the words were\n%s\nand are\n%s", name, a, b)
 	}
 	broken := map[string]bool{"allowed-tools": true}
@@ -284,7 +284,7 @@ func checkFixed(t *testing.T, name string, data, got []byte, folder string, leve
 		}
 	}
 	for _, f := range was.Fields {
-		now, ok := is.Field(f.Key)
+		now, ok := fixed.Field(f.Key)
 		// A name that looks like a number stays as it was written: 04, not 4.
 		quoted := (f.Key == "name" || f.Key == "description") && now.Value.Kind == frontmatter.String && now.Value.Text == f.Value.Text
 		if a, b := string(f.Value.AppendJSON(nil)), string(now.Value.AppendJSON(nil)); !ok || a != b && !quoted && !broken[f.Key] {

@@ -62,7 +62,7 @@ const (
 )
 
 func (s *Explanation) answer() Answer {
-	any := func(is func(*catalog.Entry) bool) bool { return slices.ContainsFunc(s.Entries, is) }
+	any := func(match func(*catalog.Entry) bool) bool { return slices.ContainsFunc(s.Entries, match) }
 	switch s.Other = s.byFolder(); {
 	case s.Available:
 		return Loads

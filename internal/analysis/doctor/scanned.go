@@ -52,18 +52,18 @@ func AcceptedIn(d *judgement.Verdict) (out []string) {
 }
 
 // SplitSkipped separates the skipped skills from the held-back ones.
-func SplitSkipped(v catalog.View) (skipped, held []*catalog.Entry) {
+func SplitSkipped(v catalog.View) (skipped, heldBack []*catalog.Entry) {
 	if v.Snapshot == nil {
 		return nil, nil
 	}
 	for _, e := range v.Skipped {
 		if e.HeldBack() {
-			held = append(held, e)
+			heldBack = append(heldBack, e)
 		} else {
 			skipped = append(skipped, e)
 		}
 	}
-	return skipped, held
+	return skipped, heldBack
 }
 
 // ScanFinding is the JSON form of a finding of a scan.

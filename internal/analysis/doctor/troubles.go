@@ -36,7 +36,7 @@ func (r *Report) Troubles() (out []Troubles) {
 		{Title: "not read", All: r.unread()},
 		{Title: "not up to date", All: r.stale()},
 		r.skipped(),
-		{Title: "held back by the operator's policy: no agent can load these", All: r.held()},
+		{Title: "held back by the operator's policy: no agent can load these", All: r.heldBack()},
 		{Title: "dangerous by a scan", All: r.dangerous()},
 		{Title: "different from their lock", All: r.drifted()},
 		{Title: "beside locked skills, but not in the lock", All: r.unlocked()},
@@ -138,9 +138,9 @@ func (r *Report) Command(words ...string) string {
 	return r.Options.Command(words...)
 }
 
-func (r *Report) held() (out []Trouble) {
-	_, held := SplitSkipped(r.View)
-	for _, e := range held {
+func (r *Report) heldBack() (out []Trouble) {
+	_, entries := SplitSkipped(r.View)
+	for _, e := range entries {
 		why, fix := HeldReason(e)
 		out = append(out, Trouble{At: e.Place(), Why: why, Fix: fix + "; " + r.Command("scan", r.Target(e)) + " shows it"})
 	}

@@ -17,7 +17,7 @@ import (
 
 // plugin judges the plugin in a folder of the root, unless it has already been judged. e is the
 // entry of the plugin in a marketplace, or nil.
-func (j *judge) plugin(ctx context.Context, folder string, e *plugin.Offer) error {
+func (j *pluginReader) plugin(ctx context.Context, folder string, e *plugin.Offer) error {
 	if j.plugins[folder] != nil {
 		return nil
 	}
@@ -34,18 +34,18 @@ func (j *judge) plugin(ctx context.Context, folder string, e *plugin.Offer) erro
 	var portable *plugin.Manifest
 	var own *file
 	var named []string // folders besides skills/ that a client reads for skills
-	for _, of := range plugin.Manifests {
-		f := j.read(fsys, folder, of.Path, plugin.MaxManifest, plugin.RuleFile, plugin.Rejects)
+	for _, declared := range plugin.Manifests {
+		f := j.read(fsys, folder, declared.Path, plugin.MaxManifest, plugin.RuleFile, plugin.Rejects)
 		if f == nil {
 			continue
 		}
-		p.Manifests = append(p.Manifests, of.Path)
+		p.Manifests = append(p.Manifests, declared.Path)
 		var m *plugin.Manifest
 		var faults []plugin.Fault
 		if f.at != nil {
-			m, faults = plugin.ParseManifest(f.data, of.Client)
+			m, faults = plugin.ParseManifest(f.data, declared.Client)
 		}
-		if of.Client == plugin.Portable {
+		if declared.Client == plugin.Portable {
 			own, portable = f, m
 			if p.State = Rejected; m != nil && !m.Rejected {
 				p.State = Loads
@@ -58,7 +58,7 @@ func (j *judge) plugin(ctx context.Context, folder string, e *plugin.Offer) erro
 		if m == nil {
 			continue
 		}
-		if m.Name != "" && (p.Name == "" || of.Client == plugin.Portable) {
+		if m.Name != "" && (p.Name == "" || declared.Client == plugin.Portable) {
 			p.Name, p.Version = m.Name, m.Version
 		}
 		for i, s := range m.Skills {
@@ -102,7 +102,7 @@ func (j *judge) plugin(ctx context.Context, folder string, e *plugin.Offer) erro
 }
 
 // hasNative reports whether a plugin has the manifest of a single client.
-func (j *judge) hasNative(fsys fs.FS) bool {
+func (j *pluginReader) hasNative(fsys fs.FS) bool {
 	return slices.ContainsFunc(plugin.Manifests[1:], func(f plugin.File) bool {
 		_, err := fs.Stat(fsys, f.Path)
 		return err == nil
@@ -126,7 +126,7 @@ const (
 )
 
 // skills finds the skills of a plugin. It reports skills in places where only some clients look.
-func (j *judge) skills(ctx context.Context, fsys *dir.Package, p *Plugin, named []string) error {
+func (j *pluginReader) skills(ctx context.Context, fsys *dir.Package, p *Plugin, named []string) error {
 	at := func(name string) *file { return &file{path: path.Join(p.Folder, name)} }
 	if main, err := fsys.Entries("."); err == nil && hasMain(main) {
 		effect, fix := plugin.Ignores, "move it to skills/NAME/SKILL.md"
@@ -192,13 +192,13 @@ func (j *judge) skills(ctx context.Context, fsys *dir.Package, p *Plugin, named 
 	return nil
 }
 
-func (j *judge) outside(p *Plugin, name, message string) {
+func (j *pluginReader) outside(p *Plugin, name, message string) {
 	p.Outside = append(p.Outside, name)
 	j.add(&file{path: path.Join(p.Folder, name)}, plugin.Fault{Rule: plugin.RuleOutside, Effect: plugin.Skips, Message: message, Fix: "replace the link by the files, or move them into the plugin and link there"})
 }
 
 // below reports the skills below a folder that is not a skill. It follows no link.
-func (j *judge) below(fsys *dir.Package, p *Plugin, folder string, entries []fs.DirEntry, named []string, level int, seen, deep *int) {
+func (j *pluginReader) below(fsys *dir.Package, p *Plugin, folder string, entries []fs.DirEntry, named []string, level int, seen, deep *int) {
 	for _, e := range entries {
 		if *seen++; *seen > maxSeen || *deep == maxDeep {
 			return
@@ -235,7 +235,7 @@ func hasMain(entries []fs.DirEntry) bool {
 }
 
 // servers judges the mcp.json of a plugin that has a plugin.json.
-func (j *judge) servers(fsys *dir.Package, p *Plugin, schema string) {
+func (j *pluginReader) servers(fsys *dir.Package, p *Plugin, schema string) {
 	f := j.read(fsys, p.Folder, plugin.ServersFile, plugin.MaxManifest, plugin.RuleMCPFile, plugin.Disables)
 	if f == nil {
 		if _, err := fs.Stat(fsys, "."+plugin.ServersFile); err == nil {
@@ -274,7 +274,7 @@ func (j *judge) servers(fsys *dir.Package, p *Plugin, schema string) {
 
 // target checks the file or folder that a server names. It reports whether clients skip the server
 // because of a fault there.
-func (j *judge) target(fsys fs.FS, f *file, name string, at plugin.Span, field, server string) (skipped bool) {
+func (j *pluginReader) target(fsys fs.FS, f *file, name string, at plugin.Span, field, server string) (skipped bool) {
 	if name == "" {
 		return false
 	}

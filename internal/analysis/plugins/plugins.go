@@ -95,7 +95,7 @@ func Judge(ctx context.Context, folder string, asked bool) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &judge{root: root, plugins: map[string]*Plugin{}}
+	j := &pluginReader{root: root, plugins: map[string]*Plugin{}}
 	for _, f := range plugin.Marketplaces {
 		if err := j.marketplace(ctx, f); err != nil {
 			return nil, err
@@ -114,7 +114,7 @@ func Judge(ctx context.Context, folder string, asked bool) (*Report, error) {
 }
 
 // sort sorts the findings of each file by position. The order of the files stays the same.
-func (j *judge) sort() {
+func (j *pluginReader) sort() {
 	order := map[string]int{}
 	for i, f := range j.report.Findings {
 		if _, ok := order[f.File]; !ok {
@@ -132,13 +132,13 @@ func Is(folder string) bool {
 	if err != nil {
 		return false
 	}
-	return (&judge{root: root}).isPlugin(false) || slices.ContainsFunc(plugin.Marketplaces, func(f plugin.File) bool {
+	return (&pluginReader{root: root}).isPlugin(false) || slices.ContainsFunc(plugin.Marketplaces, func(f plugin.File) bool {
 		_, err := fs.Stat(root, f.Path)
 		return err == nil
 	})
 }
 
-type judge struct {
+type pluginReader struct {
 	root    *dir.Package
 	report  Report
 	plugins map[string]*Plugin // by folder
@@ -146,7 +146,7 @@ type judge struct {
 
 // isPlugin reports whether the judged folder is a plugin. A plugin.json alone does not prove it,
 // since other programs also use files with this name.
-func (j *judge) isPlugin(asked bool) bool {
+func (j *pluginReader) isPlugin(asked bool) bool {
 	exists := func(name string) bool {
 		_, err := fs.Stat(j.root, name)
 		return err == nil || !errors.Is(err, fs.ErrNotExist) || dangling(j.root, name)
@@ -181,7 +181,7 @@ type file struct {
 
 // read reads a file of a plugin or marketplace. If the file cannot be read, read reports a finding
 // of the given rule with the effect bad. It returns nil if the file does not exist.
-func (j *judge) read(fsys fs.FS, folder, name string, most int64, rule string, bad plugin.Effect) *file {
+func (j *pluginReader) read(fsys fs.FS, folder, name string, most int64, rule string, bad plugin.Effect) *file {
 	f := &file{path: path.Join(folder, name)}
 	data, _, err := skill.ReadFile(fsys, name, most)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -219,7 +219,7 @@ func dangling(fsys fs.FS, name string) bool {
 }
 
 // add adds a fault of a file to the findings.
-func (j *judge) add(f *file, fault plugin.Fault) {
+func (j *pluginReader) add(f *file, fault plugin.Fault) {
 	found := Finding{Text: f.text, Finding: check.Finding{
 		Rule: skill.RuleID(fault.Rule), Severity: check.Severities[fault.Effect], File: f.path, Field: fault.Field, Message: fault.Message, Fix: fault.Fix,
 	}}
@@ -232,23 +232,23 @@ func (j *judge) add(f *file, fault plugin.Fault) {
 	j.report.Findings = append(j.report.Findings, found)
 }
 
-func (j *judge) all(f *file, faults []plugin.Fault) {
+func (j *pluginReader) all(f *file, faults []plugin.Fault) {
 	for _, fault := range faults {
 		j.add(f, fault)
 	}
 }
 
-func (j *judge) marketplace(ctx context.Context, of plugin.File) error {
-	f := j.read(j.root, ".", of.Path, plugin.MaxMarketplace, plugin.RuleMarket, plugin.Rejects)
+func (j *pluginReader) marketplace(ctx context.Context, market plugin.File) error {
+	f := j.read(j.root, ".", market.Path, plugin.MaxMarketplace, plugin.RuleMarket, plugin.Rejects)
 	if f == nil {
 		return nil
 	}
-	out := &Marketplace{File: of.Path, Rejected: true}
+	out := &Marketplace{File: market.Path, Rejected: true}
 	j.report.Marketplaces = append(j.report.Marketplaces, out)
 	if f.at == nil {
 		return nil
 	}
-	m, faults := plugin.ParseMarketplace(f.data, of.Client)
+	m, faults := plugin.ParseMarketplace(f.data, market.Client)
 	j.all(f, faults)
 	if m == nil {
 		return nil
@@ -276,7 +276,7 @@ func (j *judge) marketplace(ctx context.Context, of plugin.File) error {
 }
 
 // entry judges a plugin in the folder of its marketplace, and reports whether it can be loaded.
-func (j *judge) entry(ctx context.Context, f *file, m *plugin.Marketplace, i int) (bool, error) {
+func (j *pluginReader) entry(ctx context.Context, f *file, m *plugin.Marketplace, i int) (bool, error) {
 	e := &m.Plugins[i]
 	field := "plugins[" + strconv.Itoa(i) + "]"
 	info, err := fs.Stat(j.root, e.Source.Path)
@@ -324,11 +324,11 @@ func (j *judge) entry(ctx context.Context, f *file, m *plugin.Marketplace, i int
 }
 
 // manifest returns the manifest of a client, or nil if there is no readable one.
-func (j *judge) manifest(fsys fs.FS, of plugin.File) *plugin.Manifest {
-	data, _, err := skill.ReadFile(fsys, of.Path, plugin.MaxManifest)
+func (j *pluginReader) manifest(fsys fs.FS, declared plugin.File) *plugin.Manifest {
+	data, _, err := skill.ReadFile(fsys, declared.Path, plugin.MaxManifest)
 	if err != nil {
 		return nil
 	}
-	m, _ := plugin.ParseManifest(data, of.Client)
+	m, _ := plugin.ParseManifest(data, declared.Client)
 	return m
 }

@@ -68,7 +68,7 @@ func TestProgram(t *testing.T) {
 			if f := r.Findings[0]; !strings.HasPrefix(f.File, test.files[0]) || f.Message == "" {
 				t.Errorf("%+v", f)
 			}
-			if is := test.rule != passage.NotRead; is != slices.Equal(r.Facts.Binaries, []string{r.Findings[0].File}) {
+			if binary := test.rule != passage.NotRead; binary != slices.Equal(r.Facts.Binaries, []string{r.Findings[0].File}) {
 				t.Errorf("binaries: %q", r.Facts.Binaries)
 			}
 		})

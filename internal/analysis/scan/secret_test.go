@@ -48,8 +48,8 @@ func TestSecret(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, shown := range []string{string(out), fmt.Sprintf("%+v", r), secrets.Quote("use " + canary), secrets.Quote(canary + " " + canary)} {
-				if strings.Contains(shown, body[:min(len(body), 8)]) || strings.Contains(shown, body[3:11]) || strings.Contains(shown, body[len(body)-8:]) {
+			for _, text := range []string{string(out), fmt.Sprintf("%+v", r), secrets.Quote("use " + canary), secrets.Quote(canary + " " + canary)} {
+				if strings.Contains(text, body[:min(len(body), 8)]) || strings.Contains(text, body[3:11]) || strings.Contains(text, body[len(body)-8:]) {
 					t.Errorf("%q is shown", body)
 				}
 			}
@@ -64,8 +64,8 @@ func TestHidden(t *testing.T) {
 		s := newScanner(Options{})
 		s.Fact(passage.FactHost, "a/"+canary)
 		s.add(Finding{Rule: passage.Program, File: "a.so", Message: "the file is " + canary, Notes: []string{"and " + canary}})
-		if shown := fmt.Sprintf("%+v", s.report()); strings.Contains(shown, canary[len(canary)-8:]) && !strings.HasPrefix(canary, "-----BEGIN ") || strings.Contains(shown, canary) {
-			t.Errorf("%q is in %s", canary, shown)
+		if text := fmt.Sprintf("%+v", s.report()); strings.Contains(text, canary[len(canary)-8:]) && !strings.HasPrefix(canary, "-----BEGIN ") || strings.Contains(text, canary) {
+			t.Errorf("%q is in %s", canary, text)
 		}
 	}
 }
@@ -88,8 +88,8 @@ func TestSecretInName(t *testing.T) {
 		for i := range r.Findings {
 			r.Findings[i].File = ""
 		}
-		if shown := fmt.Sprintf("%+v", r); strings.Contains(shown, canary) {
-			t.Errorf("%q is in %s", canary, shown)
+		if text := fmt.Sprintf("%+v", r); strings.Contains(text, canary) {
+			t.Errorf("%q is in %s", canary, text)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func TestSettings(t *testing.T) {
 			if want, _ := file.Position(strings.Index(test.content, test.at), len(test.content)); f.Position != want {
 				t.Errorf("at %v, want %v", f.Position, want)
 			}
-			if is := test.rule == passage.RunsUnasked; is != slices.Contains(r.Facts.Unasked, test.path) {
+			if unasked := test.rule == passage.RunsUnasked; unasked != slices.Contains(r.Facts.Unasked, test.path) {
 				t.Errorf("unasked: %q", r.Facts.Unasked)
 			}
 		})

@@ -56,9 +56,9 @@ func (p skillPlace) key() string { return p.label + "\x00" + p.dir + "\x00" + p.
 
 // Verdict is the result of judging a skill.
 type Verdict struct {
-	Set   skill.Digest // of its files
-	Fault *skill.HeldError
-	kept  *cachedReport // nil if the skill is not scanned
+	Set    skill.Digest // of its files
+	Fault  *skill.HeldError
+	report *cachedReport // nil if the skill is not scanned
 	// Approval describes the approval: by whom and when the skill was approved, or why it is not
 	// approved. It is empty if the skill needs no approval. An approved skill can still have a
 	// Fault, because of its findings.
@@ -68,10 +68,10 @@ type Verdict struct {
 
 // Report returns the report of the scan, or nil if the skill is not scanned.
 func (v Verdict) Report() *scan.Report {
-	if v.kept == nil {
+	if v.report == nil {
 		return nil
 	}
-	return v.kept.report()
+	return v.report.report()
 }
 
 // Unaccepted returns the report of the scan without the findings that the policy accepts, and the
@@ -147,28 +147,28 @@ func (ctl *Controller) Decider(whole bool) *policy.Decider {
 func (ctl *Controller) rule(ctx context.Context, c *policy.Candidate, whole bool) policy.Ruling {
 	at := placeOf(&c.Root, c.Path).key()
 	if was, ok := ctl.o.Cache.recall(at); ok && c.First && !whole && c.Recall(was.Main, was.Files, was.Set) {
-		if held, ok := ctl.decide(c); ok {
-			return ruling(c, held, true)
+		if reason, ok := ctl.decide(c); ok {
+			return ruling(c, reason, true)
 		}
 	}
 	c.Read(ctx, maxFiles, maxSize)
-	held, ok := ctl.decide(c)
+	reason, ok := ctl.decide(c)
 	if !ok && (whole || time.Since(c.Begun) < budget) && ctl.scan(ctx, c) == nil && !c.Changed() {
-		held, ok = ctl.decide(c)
+		reason, ok = ctl.decide(c)
 	}
 	switch {
 	case !ok:
-		held = pending(c.Name)
+		reason = pending(c.Name)
 	case c.Err == nil && c.Stable():
 		ctl.o.Cache.remember(at, judgedFiles{c.Stamp, c.Files, c.Set})
 	}
-	return ruling(c, held, false)
+	return ruling(c, reason, false)
 }
 
-func ruling(c *policy.Candidate, held *skill.HeldError, again bool) policy.Ruling {
+func ruling(c *policy.Candidate, reason *skill.HeldError, again bool) policy.Ruling {
 	r := policy.Ruling{Files: c.Files, Hides: true, Differs: func(string, bool) error { return pending("") }, Again: again}
-	if held != nil {
-		r.Held = held
+	if reason != nil {
+		r.Held = reason
 	}
 	return r
 }
@@ -246,11 +246,11 @@ func (ctl *Controller) changed(ctx context.Context, poke func()) {
 
 // decide returns the reason to hold a skill back, or nil. ok is false if the skill must be scanned
 // first.
-func (ctl *Controller) decide(c *policy.Candidate) (held *skill.HeldError, ok bool) {
+func (ctl *Controller) decide(c *policy.Candidate) (reason *skill.HeldError, ok bool) {
 	v := Verdict{}
 	if c.Err == nil {
 		v.Set = c.Set
-		if v.kept = ctl.o.Cache.report(v.Set); v.kept == nil && ctl.o.Config.Mode == Enforce {
+		if v.report = ctl.o.Cache.report(v.Set); v.report == nil && ctl.o.Config.Mode == Enforce {
 			return nil, false
 		}
 	}
@@ -292,7 +292,7 @@ func (ctl *Controller) scan(ctx context.Context, c *policy.Candidate) error {
 
 // reasonOf returns the reason why findings hold a skill back, or nil.
 func (ctl *Controller) reasonOf(c *policy.Candidate, e *catalog.Entry, v Verdict) *skill.HeldError {
-	if v.kept.enforce == 0 && !v.kept.unread {
+	if v.report.enforce == 0 && !v.report.unread {
 		return nil // nearly always
 	}
 	r := v.Report()
@@ -440,14 +440,14 @@ func (ctl *Controller) record(c *policy.Candidate, v Verdict) {
 	before := ctl.last[at]
 	ctl.last[at] = v
 	ctl.mu.Unlock()
-	if before.Set == v.Set && before.kept != nil || v.kept == nil || v.kept.enforce+v.kept.review == 0 {
+	if before.Set == v.Set && before.report != nil || v.report == nil || v.report.enforce+v.report.review == 0 {
 		return
 	}
 	level := slog.LevelInfo
-	if v.kept.enforce > 0 {
+	if v.report.enforce > 0 {
 		level = slog.LevelWarn
 	}
-	ctl.o.Log.Log(context.Background(), level, "skill scanned", "at", c.Root.LocalName()+"/"+c.Path, "enforce", v.kept.enforce, "review", v.kept.review, "rules", v.kept.rules)
+	ctl.o.Log.Log(context.Background(), level, "skill scanned", "at", c.Root.LocalName()+"/"+c.Path, "enforce", v.report.enforce, "review", v.report.review, "rules", v.report.rules)
 }
 
 // Of returns the verdict on a skill.

@@ -52,14 +52,14 @@ func TestBook(t *testing.T) {
 	ok(t, err)
 	now := time.Now()
 	b := &book{path: path, now: func() time.Time { return now }}
-	is := func(when string, want bool) {
+	check := func(when string, want bool) {
 		t.Helper()
 		now = now.Add(bookFresh)
 		if got, why := b.Approved([]string{"skill://acme/other/SKILL.md", uri}, files); got != want || why == "" {
 			t.Errorf("%s: %v, %s", when, got, why)
 		}
 	}
-	is("at first", true)
+	check("at first", true)
 	if got, why := b.Approved([]string{"skill://acme/other/SKILL.md"}, files); got {
 		t.Errorf("another skill with the same files is approved: %s", why)
 	}
@@ -76,17 +76,17 @@ func TestBook(t *testing.T) {
 	}
 	for when, data := range map[string][]byte{"cut short": whole[:len(whole)-5], "edited": edited, "empty": {}, "of another program": []byte("{}\n"), "a binary": []byte("\x7fELF")} {
 		ok(t, os.WriteFile(path, data, 0o600))
-		is(when, false)
+		check(when, false)
 		ok(t, os.WriteFile(path, whole, 0o600))
-		is("restored after it was "+when, true)
+		check("restored after it was "+when, true)
 	}
 	ok(t, os.Remove(path))
-	is("missing", false)
+	check("missing", false)
 	ok(t, os.Mkdir(path, 0o700))
-	is("a folder", false)
+	check("a folder", false)
 	ok(t, os.Remove(path))
 	add(uri)
-	is("approved again", true)
+	check("approved again", true)
 }
 
 // TestBookChanged checks that a running server learns of new approvals once.
@@ -384,14 +384,14 @@ func TestRemembered(t *testing.T) {
 		}
 		return all
 	}
-	held := func(all map[string]*catalog.Entry) (held []string) {
+	heldBack := func(all map[string]*catalog.Entry) (paths []string) {
 		for at, e := range all {
 			if e.HeldBack() {
-				held = append(held, at)
+				paths = append(paths, at)
 			}
 		}
-		slices.Sort(held)
-		return held
+		slices.Sort(paths)
+		return paths
 	}
 	enforce := Config{Mode: Enforce}
 	if run(enforce); len(cache.skills) != 4 {
@@ -403,7 +403,7 @@ func TestRemembered(t *testing.T) {
 	}
 	reports := len(cache.reports)
 	all := run(enforce)
-	if got := held(all); !slices.Equal(got, []string{"main", "was"}) {
+	if got := heldBack(all); !slices.Equal(got, []string{"main", "was"}) {
 		t.Errorf("held back at once are %q", got)
 	}
 	if n := len(cache.reports) - reports; n != 1 {
@@ -417,7 +417,7 @@ func TestRemembered(t *testing.T) {
 	stricter, err := access.ParsePattern("skill://**/doc")
 	ok(t, err)
 	enforce.Approve = []access.Pattern{stricter}
-	if got := held(run(enforce)); !slices.Contains(got, "doc") {
+	if got := heldBack(run(enforce)); !slices.Contains(got, "doc") {
 		t.Errorf("what is remembered passes a stricter policy: %q", got)
 	}
 }

@@ -88,12 +88,12 @@ func TestJudge(t *testing.T) {
 	damaged := &Book{err: errors.New("line 1")}
 	last := time.Date(2026, 11, 30, 23, 59, 59, 0, time.UTC)
 	for name, row := range map[string]struct {
-		book  *Book
-		uri   string
-		files []skill.File
-		now   time.Time
-		is    Standing
-		words string
+		book     *Book
+		uri      string
+		files    []skill.File
+		now      time.Time
+		standing Standing
+		words    string
 	}{
 		"approved":               {b, uri, files, at, Approved, "approved " + short(skill.SetOf(files)) + " by anna on 2026-11-22"},
 		"in another order":       {b, uri, []skill.File{files[1], files[0]}, at, Approved, ""},
@@ -108,7 +108,7 @@ func TestJudge(t *testing.T) {
 		"a book that is damaged": {damaged, uri, files, at, Unreadable, "the approvals cannot be read: line 1"},
 	} {
 		s := row.book.Compare(row.uri, row.files, row.now)
-		if s.Is != row.is || row.words != "" && s.String() != row.words {
+		if s.Is != row.standing || row.words != "" && s.String() != row.words {
 			t.Errorf("%s: %s: %s", name, s.Is, s)
 		}
 	}

@@ -26,7 +26,7 @@ func (f *lock) entry(key string) (lockfile.Skill, bool) {
 	e := f.skills[around]
 	var files []lockfile.File
 	for _, file := range e.Files {
-		if rest, is := strings.CutPrefix(file.Path, below+"/"); is {
+		if rest, ok := strings.CutPrefix(file.Path, below+"/"); ok {
 			file.Path = rest
 			files = append(files, file)
 		}
@@ -81,8 +81,8 @@ func (f *lock) addFix(key string) string {
 		return "move it out of " + around + ", which is an installed skill, then add it with knack add" + elsewhere
 	}
 	base := "."
-	if f.shown != "" {
-		base = f.shown
+	if f.label != "" {
+		base = f.label
 	}
 	if !strings.HasPrefix(base, "~") && !filepath.IsAbs(base) && base != "." {
 		base = "./" + base
@@ -110,8 +110,8 @@ func (f *lock) line(words ...string) string {
 	switch {
 	case f.global:
 		words = append(words, "--global")
-	case f.shown != "" && f.shown != ".":
-		words = append(words, "--project", f.shown)
+	case f.label != "" && f.label != ".":
+		words = append(words, "--project", f.label)
 	}
 	return f.command(words...)
 }

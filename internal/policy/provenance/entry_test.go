@@ -51,7 +51,7 @@ func TestNested(t *testing.T) {
 // TestFixes checks that the fix for a skill that is not locked or was changed contains a command
 // that works in a shell, or general advice.
 func TestFixes(t *testing.T) {
-	for _, c := range []struct{ folder, shown, key, add, restore string }{
+	for _, c := range []struct{ folder, label, key, add, restore string }{
 		{"/p", ".", ".agents/skills/own", "knack add ./.agents/skills/own records", "knack sync .agents/skills/own --overwrite"},
 		{"/p", "", ".agents/skills/own", "knack add ./.agents/skills/own records", "knack sync .agents/skills/own --overwrite"},
 		{"/p", "sub", ".agents/skills/own", "knack add ./sub/.agents/skills/own --project sub records", "knack sync .agents/skills/own --overwrite --project sub"},
@@ -65,12 +65,12 @@ func TestFixes(t *testing.T) {
 		{"/p q", "/p q", ".agents/skills/own", "add it with knack add, or", "knack sync .agents/skills/own --overwrite --project '/p q'"},
 		{"/p", ".", "../own", "add it with knack add, or", "knack sync ../own --overwrite"},
 	} {
-		l := &lock{folder: c.folder, shown: c.shown, command: New(Options{}).o.Command, global: c.folder == "/h/.agents"}
+		l := &lock{folder: c.folder, label: c.label, command: New(Options{}).o.Command, global: c.folder == "/h/.agents"}
 		if got := l.addFix(c.key); !strings.HasPrefix(got, c.add) {
-			t.Errorf("%q %q %q: %s", c.folder, c.shown, c.key, got)
+			t.Errorf("%q %q %q: %s", c.folder, c.label, c.key, got)
 		}
 		if got := l.restoreFix(c.key); !strings.HasPrefix(got, "restore it with "+console.Quoted(c.restore)+";") {
-			t.Errorf("%q %q %q: %s", c.folder, c.shown, c.key, got)
+			t.Errorf("%q %q %q: %s", c.folder, c.label, c.key, got)
 		}
 	}
 }

@@ -22,7 +22,7 @@ type lock struct {
 	skills  map[string]lockfile.Skill
 	fault   *skill.LockError             // why it cannot be used, or nil
 	command func(words ...string) string // see [Options.Command]
-	shown   string                       // the folder as a user of this machine would write it; "" if clients on other machines send requests too
+	label   string                       // the folder as a user of this machine would write it; "" if clients on other machines send requests too
 	nested  *sync.Map                    // lockfile.Skill by key, for skills nested in a locked one
 	// The next fields hold the real folders of the skills at the last check.
 	reals   map[string]string // the real folder of each skill, by key
@@ -207,9 +207,9 @@ func (f *lock) parentOf(folder string) (parent string, ok bool) {
 	if known, ok := f.others.Load(folder); ok {
 		return known.(string), known != ""
 	}
-	for real, is := range f.parents {
+	for real, key := range f.parents {
 		if realpath.Same(real, folder) {
-			parent = is
+			parent = key
 		}
 	}
 	f.others.Store(folder, parent)
@@ -220,7 +220,7 @@ func (f *lock) parentOf(folder string) (parent string, ok bool) {
 func (l *Locks) newLock(folder string) *lock {
 	f := &lock{folder: folder, command: l.o.Command, nested: &sync.Map{}, global: l.o.Global != "" && realpath.Same(l.o.Global, folder)}
 	if l.o.Shown != nil {
-		f.shown = filepath.ToSlash(l.o.Shown(folder))
+		f.label = filepath.ToSlash(l.o.Shown(folder))
 	}
 	return f
 }

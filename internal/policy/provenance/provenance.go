@@ -98,10 +98,10 @@ func New(o Options) *Locks {
 type area struct {
 	mu  sync.Mutex // held while waiting for its disk
 	now atomic.Pointer[areaState]
-	// held lists the folders of all locks that ever applied, and copies those of the locks of
+	// lockFolders lists the folders of all locks that ever applied, and copies those of the locks of
 	// copies. Both are used only if locks are enforced, and are guarded by mu.
-	held   []string
-	copies map[string]string // by the real path of the copy
+	lockFolders []string
+	copies      map[string]string // by the real path of the copy
 }
 
 // areaState is the cached state of an area.
@@ -154,7 +154,7 @@ func (l *Locks) area(folder string, turn uint64) areaState {
 		}
 	}
 	if l.o.Enforce {
-		for _, at := range a.held { // a lock still holds these skills back after it was emptied
+		for _, at := range a.lockFolders { // a lock still holds these skills back after it was emptied
 			if !slices.ContainsFunc(next.locks, func(k *lock) bool { return k.folder == at }) {
 				if lock := l.lockIn(at, turn); lock != nil {
 					next.locks = append(next.locks, lock)
@@ -172,9 +172,9 @@ func (l *Locks) area(folder string, turn uint64) areaState {
 			}
 			a.copies[real] = lock.folder
 		}
-		a.held = nil
+		a.lockFolders = nil
 		for _, lock := range next.locks {
-			a.held = append(a.held, lock.folder)
+			a.lockFolders = append(a.lockFolders, lock.folder)
 		}
 	}
 	a.now.Store(next)
@@ -190,12 +190,12 @@ func (p *areaState) addCopies(lock *lock) {
 	}
 }
 
-func (p *areaState) addCopy(real string, of *lock) {
+func (p *areaState) addCopy(real string, l *lock) {
 	if p.copies == nil {
 		p.copies = map[string]*lock{}
 	}
 	if p.copies[real] == nil {
-		p.copies[real] = of
+		p.copies[real] = l
 	}
 }
 
@@ -220,7 +220,7 @@ func (l *Locks) sweep() {
 		}
 		defer a.mu.Unlock()
 		a.now.Store(nil)
-		return len(a.held)+len(a.copies) == 0
+		return len(a.lockFolders)+len(a.copies) == 0
 	})
 	maps.DeleteFunc(l.files, func(_ string, f *file) bool {
 		if !f.mu.TryLock() {
@@ -284,7 +284,7 @@ func Above(folder, home string, projects []string) (own, others []string) {
 	most := max(outside, len(dir.Repository(folder))-1) // a repository around the home folder
 	ends := []string{holder}
 	for _, p := range projects {
-		if below, is := console.Below(folder, realpath.Of(p)); is && below != "." {
+		if below, ok := console.Below(folder, realpath.Of(p)); ok && below != "." {
 			ends, most = append(ends, realpath.Of(p)), max(most, strings.Count(below, "/")+1)
 		}
 	}

@@ -19,8 +19,8 @@ import (
 // if Unlocked returns an error. The error names a folder that cannot be searched, or is the
 // context's error.
 func (l *Locks) Unlocked(ctx context.Context, folder string, sources []catalog.Source) (keys []string, err error) {
-	of := l.lockIn(realpath.Of(folder), 0)
-	if of == nil || of.fault != nil {
+	own := l.lockIn(realpath.Of(folder), 0)
+	if own == nil || own.fault != nil {
 		return nil, nil
 	}
 	roots := map[string]bool{} // the real paths of the given sources
@@ -28,14 +28,14 @@ func (l *Locks) Unlocked(ctx context.Context, folder string, sources []catalog.S
 		roots[l.area(s.Root().Dir, 0).real] = true
 	}
 	given := len(sources)
-	for _, real := range slices.Sorted(maps.Keys(of.parents)) {
+	for _, real := range slices.Sorted(maps.Keys(own.parents)) {
 		if !roots[real] {
 			sources = append(sources, dir.New(dir.Options{Root: skill.Root{Dir: real}}))
 		}
 	}
 	for i, s := range sources {
 		root := l.area(s.Root().Dir, 0)
-		if !slices.ContainsFunc(root.locks, func(k *lock) bool { return k.folder == of.folder }) {
+		if !slices.ContainsFunc(root.locks, func(k *lock) bool { return k.folder == own.folder }) {
 			continue
 		}
 		found, failed := s.Scan(ctx)
@@ -43,11 +43,11 @@ func (l *Locks) Unlocked(ctx context.Context, folder string, sources []catalog.S
 			return nil, ctx.Err()
 		}
 		if failed != nil && !found.Missing {
-			err = fmt.Errorf("%s cannot be searched for skills that are not locked: %w", l.shown(root.real), failed)
+			err = fmt.Errorf("%s cannot be searched for skills that are not locked: %w", l.display(root.real), failed)
 		}
 		for _, n := range found.Notices {
 			if n.Err != nil && dir.Unsearched(n.Rule) {
-				err = fmt.Errorf("%s cannot be searched for skills that are not locked: %w", l.shown(filepath.Join(root.real, filepath.FromSlash(n.Path))), n.Err)
+				err = fmt.Errorf("%s cannot be searched for skills that are not locked: %w", l.display(filepath.Join(root.real, filepath.FromSlash(n.Path))), n.Err)
 			}
 		}
 		for _, b := range found.Bundles {
@@ -55,8 +55,8 @@ func (l *Locks) Unlocked(ctx context.Context, folder string, sources []catalog.S
 			if i >= given && within(roots, at) {
 				continue // a given source has listed it
 			}
-			if by, key := l.find(b, 0); by != nil && by.folder == of.folder && by.entryKey(key) == "" {
-				key, _ = of.keyOf(at)
+			if by, key := l.find(b, 0); by != nil && by.folder == own.folder && by.entryKey(key) == "" {
+				key, _ = own.keyOf(at)
 				keys = append(keys, key)
 			}
 		}
@@ -65,8 +65,8 @@ func (l *Locks) Unlocked(ctx context.Context, folder string, sources []catalog.S
 	return slices.Compact(keys), err
 }
 
-// shown writes a path for users.
-func (l *Locks) shown(path string) string {
+// display writes a path for users.
+func (l *Locks) display(path string) string {
 	if l.o.Shown == nil {
 		return path
 	}

@@ -51,9 +51,9 @@ var mutations = []mutation{
 	{"nothing-below-git", "no lock or link of a clone leads a skill into .git", "./internal/distribution/install ^TestNothingBelowGit$", "is done", []change{
 		{"internal/distribution/install/place.go", "lockfile.IsGit)", "func(name string) bool { return lockfile.IsGit(name) && false })"}}},
 	{"held-everywhere", "a skill that is held back is on no surface", "secrets/held", "leaks|was not asked for", []change{
-		{"internal/policy/guard.go", "	if now.held != nil && b.Fault() == nil {", "	if false {"},
+		{"internal/policy/guard.go", "	if now.reason != nil && b.Fault() == nil {", "	if false {"},
 		{"internal/policy/folder.go", "	if v.hidden() {\n		return nil, &fs.PathError{Op: \"open\"", "	if false {\n		return nil, &fs.PathError{Op: \"open\""},
-		{"internal/policy/folder.go", "		err = v.held\n", "		err = nil\n"}}},
+		{"internal/policy/folder.go", "		err = v.reason\n", "		err = nil\n"}}},
 	{"held-bytes", "no byte is served that was not judged", "race/held", "leaks a file that is bad", []change{
 		{"internal/policy/folder.go", "	return skill.Verified(file, want.Size", "	if true {\n		return file, nil\n	}\n	return skill.Verified(file, want.Size"}}},
 	{"links", "no link leads out of a skill", "hostile-tree/entries", "leaks a file outside", []change{
@@ -70,7 +70,7 @@ var mutations = []mutation{
 	{"rules-stay", "a configuration that lost its rules opens nothing", "faults/reload", "skills/vault/: 200", []change{
 		{"internal/cli/serve_reload.go", "	if key := r.access.Omits(now.Access); key != \"\" {\n", "	if key := r.access.Omits(now.Access); false {\n"}}},
 	{"nothing-vanishes", "the skills of a root that cannot be read stay listed", "faults/eacces", "is not listed", []change{
-		{"catalog/scanrun.go", "r.status.Err, r.kept, scan = err, true, last", "r.status.Err, scan = err, skill.Scan{}"}}},
+		{"catalog/scanrun.go", "r.status.Err, r.stale, scan = err, true, last", "r.status.Err, scan = err, skill.Scan{}"}}},
 	{"whole-files", "a file that knack writes is the old or the new one, on a full disk too", "faults/disk-full", "status 0", []change{
 		{"internal/base/edit/edit.go", "		temp, err := write(in, name, info, new)\n", "		if true {\n		f, err := in.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)\n		if err != nil {\n			return err\n		}\n		for _, b := range bytes.SplitAfter(new, []byte(\"\\n\")) {\n			_, _ = f.Write(b)\n		}\n		return f.Close()\n	}\n		temp, err := write(in, name, info, new)\n"}}},
 	{"rule-hides", "a skill that a rule hides is absent from every answer", "secrets/forbidden", "leaks|is told apart", []change{

@@ -59,7 +59,7 @@ func TestAccess(t *testing.T) {
 func TestAccessOmits(t *testing.T) {
 	const rules = "rules: [{subjects: [ann], deny: [\"skill://vault/**\"]}]"
 	const opens, closes = "access: {default: allow, " + rules + "}", "access: {default: deny, rules: [{allow: [\"skill://**\"]}]}"
-	of := func(text string) Access {
+	parse := func(text string) Access {
 		t.Helper()
 		c, problems := Parse([]byte(text))
 		if len(problems) > 0 {
@@ -67,7 +67,7 @@ func TestAccessOmits(t *testing.T) {
 		}
 		return c.Access
 	}
-	for _, c := range []struct{ held, now, want string }{
+	for _, c := range []struct{ before, now, want string }{
 		{opens, "", "access.default"},
 		{opens, "\ufeff", "access.default"},
 		{opens, " \n\n", "access.default"},
@@ -90,8 +90,8 @@ func TestAccessOmits(t *testing.T) {
 		{"", "", ""},
 		{"", opens, ""},
 	} {
-		if got := of(c.held).Omits(of(c.now)); got != c.want {
-			t.Errorf("%q in the place of %q omits %q, want %q", c.now, c.held, got, c.want)
+		if got := parse(c.before).Omits(parse(c.now)); got != c.want {
+			t.Errorf("%q in the place of %q omits %q, want %q", c.now, c.before, got, c.want)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func TestAccessRefuses(t *testing.T) {
 		"default: deny\n  rules: [x]":                                                             "config-value@3:11 access.rules[0]: access.rules[0] does not consist of keys with values | write each key on its own line, indented, followed by a colon and a space",
 	} {
 		c, problems := Parse([]byte("access:\n  " + text + "\n"))
-		got := listed(problems)
+		got := linesOf(problems)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}

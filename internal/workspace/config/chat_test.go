@@ -18,7 +18,7 @@ func TestChat(t *testing.T) {
     team/large: {url: https://models.example.com/v1, key-file: model-key}
 `))
 	if len(problems) > 0 {
-		t.Fatal(listed(problems))
+		t.Fatal(linesOf(problems))
 	}
 	want := Chat{Model: Word{"local", at(2, 10)}, Models: []ChatModel{
 		{Name: Word{"local", at(4, 5)}, URL: "http://127.0.0.1:11434/v1", Model: "qwen3:8b", Extra: []byte(`{"temperature":0,"stop":["a"]}`)},
@@ -54,7 +54,7 @@ func TestChat(t *testing.T) {
 		"chat:\n  models:\n    x:\n      key: sk-CANARY\n": "config-key@4:7 chat.models.x.key: " + stands,
 	} {
 		c, problems := Parse([]byte(text))
-		if got := listed(problems); got != want || strings.Contains(got, "CANARY") {
+		if got := linesOf(problems); got != want || strings.Contains(got, "CANARY") {
 			t.Errorf("%s\ngot  %s\nwant %s", text, got, want)
 		}
 		if diff := cmp.Diff(Config{}, c); diff != "" {

@@ -153,7 +153,7 @@ func LockIn(data []byte) string {
 		}
 	}
 	for line := range strings.Lines(text) {
-		if value, is := strings.CutPrefix(line, "lock:"); is && len(problems) > 0 && strings.TrimSpace(value) == LockEnforce {
+		if value, ok := strings.CutPrefix(line, "lock:"); ok && len(problems) > 0 && strings.TrimSpace(value) == LockEnforce {
 			return LockEnforce
 		}
 	}
@@ -264,14 +264,14 @@ func (d *decoder) boolean(at string, v frontmatter.Value) *bool {
 		d.add(ruleValue, v.Position, at, "write true or false", "%s is not true or false", at)
 		return nil
 	}
-	is := strings.EqualFold(v.Text, "true")
-	return &is
+	value := strings.EqualFold(v.Text, "true")
+	return &value
 }
 
 // isTrue decodes true or false. Any other value counts as false.
 func (d *decoder) isTrue(at string, v frontmatter.Value) bool {
-	is := d.boolean(at, v)
-	return is != nil && *is
+	value := d.boolean(at, v)
+	return value != nil && *value
 }
 
 // require reports a key that an item of a list lacks.

@@ -80,7 +80,7 @@ func TestParseRefuses(t *testing.T) {
 		strings.Repeat("x: 1\n", 1) + "check:\n  strict: 1\n": {"config-key@1:1 x: there is no key 'x' | the keys are check, project, roots, sources, store, poll, lock, trust, scan, approvals, chat, servers, access, sign-in, http, log, audit, usage, limits", "config-value@3:11 check.strict: check.strict is not true or false | write true or false"},
 	} {
 		c, problems := Parse([]byte(text))
-		if diff := cmp.Diff(strings.Join(want, "\n"), listed(problems)); diff != "" {
+		if diff := cmp.Diff(strings.Join(want, "\n"), linesOf(problems)); diff != "" {
 			t.Errorf("%.60q (-want +got):\n%s", text, diff)
 		}
 		if diff := cmp.Diff(Config{}, c); diff != "" {
@@ -89,8 +89,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// listed returns a line for each problem.
-func listed(problems []skill.Problem) string {
+// linesOf returns a line for each problem.
+func linesOf(problems []skill.Problem) string {
 	var lines []string
 	for _, p := range problems {
 		lines = append(lines, fmt.Sprintf("%s@%s %s: %s | %s", p.Rule, p.Position, p.Field, p.Message, p.Fix))

@@ -22,24 +22,24 @@ func (c *Credentials) Given() bool {
 }
 
 // tokenEnvKey, tokenFileKey and headersKey are the keys of credentials in a section.
-func tokenEnvKey[T any](at, about string, of func(*T) *Credentials) key[T] {
+func tokenEnvKey[T any](at, about string, credentials func(*T) *Credentials) key[T] {
 	return key[T]{"token-env", "text", "no token", about, func(d *decoder, v frontmatter.Value, to *T) {
-		of(to).TokenEnv = Word{d.variable(at+".token-env", v), v.Position}
+		credentials(to).TokenEnv = Word{d.variable(at+".token-env", v), v.Position}
 	}}
 }
 
-func tokenFileKey[T any](at string, of func(*T) *Credentials) key[T] {
+func tokenFileKey[T any](at string, credentials func(*T) *Credentials) key[T] {
 	return key[T]{"token-file", "text", "no token", "the file with that token, in place of a variable", func(d *decoder, v frontmatter.Value, to *T) {
 		text, ok := d.textOK(at+".token-file", v, writeAFile)
-		if of(to).TokenFile = (Word{text, v.Position}); ok {
+		if credentials(to).TokenFile = (Word{text, v.Position}); ok {
 			d.refuseTilde(at+".token-file", v.Position, text, writeWholePath)
 		}
 	}}
 }
 
-func headersKey[T any](at, about string, of func(*T) *Credentials) key[T] {
+func headersKey[T any](at, about string, credentials func(*T) *Credentials) key[T] {
 	return key[T]{"headers", "section", "none", about, func(d *decoder, v frontmatter.Value, to *T) {
-		of(to).Headers = d.settings(at+".headers", v, func(name, value string) (what, fix string) {
+		credentials(to).Headers = d.settings(at+".headers", v, func(name, value string) (what, fix string) {
 			lower := strings.ToLower(name)
 			switch {
 			case slices.Contains(ownHeaders, lower) || strings.HasPrefix(lower, "mcp-"):

@@ -71,7 +71,7 @@ func TestRootsRefuses(t *testing.T) {
 		"[{dir: a, label: a, url: \"java\\tscript://acme.example/\"}]":  "config-value@1:33 roots[0].url: " + url,
 	} {
 		c, problems := Parse([]byte("roots: " + text + "\n"))
-		if diff := cmp.Diff(want, listed(problems)); diff != "" || len(c.Roots) > 0 {
+		if diff := cmp.Diff(want, linesOf(problems)); diff != "" || len(c.Roots) > 0 {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}
@@ -79,7 +79,7 @@ func TestRootsRefuses(t *testing.T) {
 	for i := range maxRoots + 1 {
 		fmt.Fprintf(&many, "- {dir: a, label: a%d}\n", i)
 	}
-	if _, problems := Parse([]byte("roots:\n" + many.String())); listed(problems) != "config-value@258:3 roots: roots has more than 256 folders | name a folder above them instead" {
-		t.Error(listed(problems))
+	if _, problems := Parse([]byte("roots:\n" + many.String())); linesOf(problems) != "config-value@258:3 roots: roots has more than 256 folders | name a folder above them instead" {
+		t.Error(linesOf(problems))
 	}
 }

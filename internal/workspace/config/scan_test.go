@@ -26,7 +26,7 @@ func TestScan(t *testing.T) {
   approve: ["skill://**"]
 `))
 	if len(problems) > 0 {
-		t.Fatal(listed(problems))
+		t.Fatal(linesOf(problems))
 	}
 	digest, _ := skill.ParseDigest(set)
 	acme, _ := access.ParsePattern("skill://acme/*")
@@ -54,7 +54,7 @@ func TestScan(t *testing.T) {
 		accept("skill: 'skill://**', reason: x, until: 2027-01-31"):                  "config-value@3:7 scan.accept[0].rule: scan.accept[0] has no rule | write rule: and the id of a rule, such as run-decoded",
 	} {
 		c, problems := Parse([]byte(text))
-		if got := listed(problems); got != want {
+		if got := linesOf(problems); got != want {
 			t.Errorf("%s\ngot  %s\nwant %s", text, got, want)
 		}
 		if diff := cmp.Diff(Config{}, c); diff != "" {

@@ -31,27 +31,27 @@ func TestScopes(t *testing.T) {
 	got := map[string]string{}
 	for name, text := range samples {
 		if _, problems := Parse([]byte(text)); len(problems) > 0 {
-			t.Errorf("%s: %s", name, listed(problems))
+			t.Errorf("%s: %s", name, linesOf(problems))
 		}
 		var kinds []string
 		for _, kind := range []Files{OfProject, OfUser, Named} {
 			section, _, _ := strings.Cut(name, ".")
 			problems := Misplaced([]byte(text), kind)
 			if len(problems) > 1 || len(problems) == 1 && (problems[0].Position != at(1, 1) && section == name || problems[0].Message == "" || !strings.Contains(problems[0].Fix, problems[0].Field)) {
-				t.Errorf("%s in %d: %s", name, kind, listed(problems))
+				t.Errorf("%s in %d: %s", name, kind, linesOf(problems))
 			}
-			is := "yes"
+			cell := "yes"
 			if len(problems) > 0 {
-				is = "no"
+				cell = "no"
 			}
 			stdio, only := Transports([]byte(text), kind)
-			if slices.Contains(stdio, section) && is == "yes" {
-				is += " s"
+			if slices.Contains(stdio, section) && cell == "yes" {
+				cell += " s"
 			}
-			if slices.Contains(only, section) && is == "yes" {
-				is += " h"
+			if slices.Contains(only, section) && cell == "yes" {
+				cell += " h"
 			}
-			kinds = append(kinds, is)
+			kinds = append(kinds, cell)
 		}
 		got[name] = strings.Join(kinds, "/")
 	}

@@ -288,8 +288,8 @@ func (d *decoder) number(at string, v frontmatter.Value, least, most float64, wh
 // configuration with which the server started.
 func (c Config) NeedRestart(started Config) (keys []string) {
 	for _, k := range []struct {
-		key string
-		of  func(*Config) string
+		key   string
+		value func(*Config) string
 	}{
 		{"roots", func(c *Config) string { return rootsText(c.Roots) }},
 		{"sources", func(c *Config) string { return sourcesText(c.Sources) }},
@@ -315,7 +315,7 @@ func (c Config) NeedRestart(started Config) (keys []string) {
 		{"approvals", func(c *Config) string { return c.Approvals.Text }},
 		{"usage.file", func(c *Config) string { return c.Usage.File }},
 	} {
-		if k.of(&c) != k.of(&started) {
+		if k.value(&c) != k.value(&started) {
 			keys = append(keys, k.key)
 		}
 	}

@@ -105,7 +105,7 @@ func TestServeRefuses(t *testing.T) {
 		"limits: 5":                         "config-value@1:9 limits: limits does not consist of keys with values | write each key on its own line, indented, followed by a colon and a space",
 	} {
 		c, problems := Parse([]byte(text + "\n"))
-		got := listed(problems)
+		got := linesOf(problems)
 		if diff := cmp.Diff(want, got, prefixes); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}

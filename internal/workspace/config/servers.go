@@ -137,13 +137,13 @@ func checkServer(d *decoder, at string, f frontmatter.Field) {
 		return
 	}
 	d.checkTokens(at, f.Value, f.KeyPosition)
-	of, others := "url", []string{"env", "env-from"}
+	main, others := "url", []string{"env", "env-from"}
 	if has("command") {
-		of, others = "command", []string{"token-env", "token-file", "headers"}
+		main, others = "command", []string{"token-env", "token-file", "headers"}
 	}
 	for _, field := range f.Value.Fields {
 		if slices.Contains(others, field.Key) {
-			d.add(ruleValue, field.KeyPosition, at+"."+field.Key, "leave it out", "%s.%s has no meaning beside %s", at, field.Key, of)
+			d.add(ruleValue, field.KeyPosition, at+"."+field.Key, "leave it out", "%s.%s has no meaning beside %s", at, field.Key, main)
 		}
 	}
 }

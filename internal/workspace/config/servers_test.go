@@ -25,7 +25,7 @@ func TestServers(t *testing.T) {
     use: [tools]
 `))
 	if len(problems) > 0 {
-		t.Fatal(listed(problems))
+		t.Fatal(linesOf(problems))
 	}
 	want := []Server{
 		{Name: Word{"docs", at(2, 3)}, URL: "https://Skills.example.com/mcp?team=a", Credentials: Credentials{TokenEnv: Word{"DOCS_TOKEN", at(4, 16)},
@@ -107,7 +107,7 @@ func TestServersRefuses(t *testing.T) {
 		"{a: {command: [x], env-from: [" + many(maxWords+1, func(i int) string { return "A" + strconv.Itoa(i) }) + "], use: [tools]}}":    "many",
 	} {
 		c, problems := Parse([]byte("servers: " + text + "\n"))
-		got := listed(problems)
+		got := linesOf(problems)
 		if want == "many" && len(problems) == 1 && strings.Contains(got, "has more than ") {
 			got = want
 		}

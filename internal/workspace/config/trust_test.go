@@ -37,8 +37,8 @@ func TestTrust(t *testing.T) {
 		"trust:\n" + strings.Repeat("  - {from: oci://r.example/a, keys: [a.pub]}\n", 2):           "config-value@3:5 trust[1].from: this rule is never used, since the one on line 2 fits all of oci://r.example/a and comes first | put it before that rule, or remove one of them",
 		"trust:\n  - {from: oci://r.example/a, keys: [" + strings.Repeat("a, ", maxKeys) + "b]}\n": "config-value@2:86 trust[0].keys: trust[0].keys has more than 16 keys | remove keys that no longer sign",
 	} {
-		if _, problems := Parse([]byte(text)); listed(problems) != want {
-			t.Errorf("%s\ngot  %s\nwant %s", text, listed(problems), want)
+		if _, problems := Parse([]byte(text)); linesOf(problems) != want {
+			t.Errorf("%s\ngot  %s\nwant %s", text, linesOf(problems), want)
 		}
 	}
 	if _, problems := Parse([]byte("trust:\n" + strings.Repeat("  - {from: x}\n", maxTrust+1))); len(problems) == 0 {
@@ -63,8 +63,8 @@ func TestApprovals(t *testing.T) {
 		"approvals: ~/a.json\n":              "config-value@1:12 approvals: approvals begins with ~, which no shell replaces here | write the whole path; a relative one starts at this file's folder",
 		"usage: {file: x}\napprovals: ./x\n": "config-value@1:15 usage.file: usage.file is the file of approvals | write the path of a file that nothing else uses",
 	} {
-		if _, problems := Parse([]byte(text)); listed(problems) != want {
-			t.Errorf("%s\ngot  %s\nwant %s", text, listed(problems), want)
+		if _, problems := Parse([]byte(text)); linesOf(problems) != want {
+			t.Errorf("%s\ngot  %s\nwant %s", text, linesOf(problems), want)
 		}
 	}
 }

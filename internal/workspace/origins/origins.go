@@ -99,8 +99,8 @@ func New(o Options) func(origin.Kind) (origin.Origin, error) {
 		made[kind] = sync.OnceValues(func() (origin.Origin, error) { return read(o) })
 	}
 	return func(k origin.Kind) (origin.Origin, error) {
-		if of, ok := made[k]; ok {
-			return of()
+		if reader, ok := made[k]; ok {
+			return reader()
 		}
 		return nil, &install.Problem{Err: fmt.Errorf("knack does not read sources of the kind %s yet", k), Fix: "get it as a folder, and add that", No: false}
 	}

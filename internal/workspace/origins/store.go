@@ -13,8 +13,8 @@ import (
 var errNoStore = errors.New("the home folder is not known, so there is no place for the store")
 
 // OpenStore opens the store of releases for servers and knack pull. A trusted file names the folder
-// of the store; the default is the user's cache. shown formats paths for messages.
-func OpenStore(env *console.Env, files *settings.Finder, shown func(string) string) (*store.Store, error) {
+// of the store; the default is the user's cache. display formats paths for messages.
+func OpenStore(env *console.Env, files *settings.Finder, display func(string) string) (*store.Store, error) {
 	file, err := files.Trusted()
 	if err != nil {
 		return nil, err
@@ -24,9 +24,9 @@ func OpenStore(env *console.Env, files *settings.Finder, shown func(string) stri
 		at = file.Config.Store
 	}
 	if at.Dir == "" {
-		return openCache(env, store.Options{Keep: at.Keep, Shown: shown}, "write store.dir in knack.yaml, or set HOME or XDG_CACHE_HOME")
+		return openCache(env, store.Options{Keep: at.Keep, Shown: display}, "write store.dir in knack.yaml, or set HOME or XDG_CACHE_HOME")
 	}
-	return open(file.Resolve(at.Dir), store.Options{Setting: "store.dir", Keep: cmp.Or(at.Keep, config.DefaultKeep), Shown: shown})
+	return open(file.Resolve(at.Dir), store.Options{Setting: "store.dir", Keep: cmp.Or(at.Keep, config.DefaultKeep), Shown: display})
 }
 
 // OpenCache opens the store in the user's cache, for commands that install and publish.

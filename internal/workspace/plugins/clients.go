@@ -87,10 +87,10 @@ func installedIn(all []any, project string) (entry object) {
 	rank := func(e object) int { return slices.Index(scopes, cmp.Or(text(e, "scope"), "user")) }
 	for _, x := range all {
 		e, _ := x.(object)
-		of := text(e, "projectPath")
+		path := text(e, "projectPath")
 		switch {
 		case e == nil || rank(e) < 0:
-		case rank(e) > 0 && (project == "" || !filepath.IsAbs(of) || !realpath.Same(of, project)):
+		case rank(e) > 0 && (project == "" || !filepath.IsAbs(path) || !realpath.Same(path, project)):
 		case entry == nil || cmp.Or(rank(e)-rank(entry), strings.Compare(text(e, "lastUpdated"), text(entry, "lastUpdated"))) > 0:
 			entry = e
 		}

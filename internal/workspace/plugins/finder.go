@@ -355,8 +355,8 @@ func (f *finder) market(at string) market {
 		return m
 	}
 	m := market{entries: map[string]*plugin.Offer{}}
-	of := plugin.Marketplaces[0]
-	file := filepath.Join(at, filepath.FromSlash(of.Path))
+	form := plugin.Marketplaces[0]
+	file := filepath.Join(at, filepath.FromSlash(form.Path))
 	data, err := f.data(file)
 	switch {
 	case err != nil:
@@ -364,7 +364,7 @@ func (f *finder) market(at string) market {
 	case data == nil:
 		m.err = fmt.Errorf("there is no %s", f.Shown(file))
 	default:
-		parsed, faults := plugin.ParseMarketplace(data, of.Client)
+		parsed, faults := plugin.ParseMarketplace(data, form.Client)
 		if parsed == nil {
 			m.err = fmt.Errorf("%s cannot be read: %s", f.Shown(file), faults[0].Message)
 			break

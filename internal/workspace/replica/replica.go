@@ -107,7 +107,7 @@ func Open(o Options) (*Replica, error) {
 			Store: shelf, Trust: rules, Clean: sent.hide,
 			Origins: origins.New(origins.Options{
 				Env: &env, Store: shelf, Progress: func(origin.Unit, int64, int64) {}, Offline: offline, Fetch: fetch, Login: web.Login,
-				Warn: once(func(text string) { o.Log.Warn(sent.hide(text)) }),
+				Warn: onceEach(func(text string) { o.Log.Warn(sent.hide(text)) }),
 			}),
 		}
 		from := release.New(release.Options{Root: o.root(s.Name), Store: shelf, Damaged: func(d skill.Digest, path string) { f.Damaged(d, path) }})
@@ -126,9 +126,9 @@ func Open(o Options) (*Replica, error) {
 // maxWarnings limits the warnings about one source.
 const maxWarnings = 100
 
-// once returns a function that calls warn once for each text, and for at most maxWarnings texts. A
+// onceEach returns a function that calls warn once for each text, and for at most maxWarnings texts. A
 // source is polled again and again, and may be hostile.
-func once(warn func(text string)) func(text string) {
+func onceEach(warn func(text string)) func(text string) {
 	var mu sync.Mutex
 	seen := map[string]bool{}
 	return func(text string) {

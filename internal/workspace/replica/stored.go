@@ -13,9 +13,9 @@ import (
 // Sources, since a scan of that source would wait.
 func (r *Replica) Stored() (all []doctor.Followed) {
 	var has []*release.Source
-	for i, of := range r.Status() {
-		state, rel := Of(r.store, of.From)
-		switch state.Name = of.Name; {
+	for i, status := range r.Status() {
+		state, rel := Of(r.store, status.From)
+		switch state.Name = status.Name; {
 		case state.Error == "":
 			r.sources[i].Set(rel)
 			has = append(has, r.sources[i])

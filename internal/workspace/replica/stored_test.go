@@ -67,9 +67,9 @@ func TestOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		state, of := replica.Of(shelf, ref.String())
-		if of.Digest != state.Release {
-			t.Errorf("%s: the release %s", from, of.Digest)
+		state, rel := replica.Of(shelf, ref.String())
+		if rel.Digest != state.Release {
+			t.Errorf("%s: the release %s", from, rel.Digest)
 		}
 		state.From, state.Name = from, "acme"
 		states = append(states, state)

@@ -16,7 +16,7 @@ import (
 // creates if necessary. Comments stay. An entry for findings that another entry already accepts is
 // not added again. Accept returns the path of the file as displayed, and the lines of the new
 // entries.
-func (s *Finder) Accept(all []admission.Accept) (shown string, lines []int, err error) {
+func (s *Finder) Accept(all []admission.Accept) (file string, lines []int, err error) {
 	f, err := s.Trusted()
 	if err != nil {
 		return "", nil, err
@@ -30,7 +30,7 @@ func (s *Finder) Accept(all []admission.Accept) (shown string, lines []int, err 
 	if path == "" {
 		return "", nil, RunError("set HOME, or name a configuration with --config", "the home folder is not known, so there is no place for your own file")
 	}
-	shown = s.env.Shown(path)
+	file = s.env.Shown(path)
 	data, added := old, 0
 	for _, a := range slices.Backward(all) { // each new entry becomes the first one
 		if slices.ContainsFunc(known, func(k admission.Accept) bool {
@@ -43,14 +43,14 @@ func (s *Finder) Accept(all []admission.Accept) (shown string, lines []int, err 
 			item = append(item, clientconfig.Field{Key: "until", Text: a.Until.Format(time.DateOnly)})
 		}
 		if data, err = clientconfig.AddItem(data, []string{"scan", "accept"}, item); err != nil {
-			return "", nil, RunError("add the entry by hand: "+filepath.ToSlash(shown)+", scan.accept", "%s is not changed: %w", shown, err)
+			return "", nil, RunError("add the entry by hand: "+filepath.ToSlash(file)+", scan.accept", "%s is not changed: %w", file, err)
 		}
 		added++
 	}
 	now, problems := config.Parse(data)
 	if len(problems) > 0 {
 		p := problems[0]
-		return "", nil, RunError(p.Fix, "%s is not changed, since it would have a mistake: %s", shown, p.Message)
+		return "", nil, RunError(p.Fix, "%s is not changed, since it would have a mistake: %s", file, p.Message)
 	}
 	switch {
 	case added == 0:
@@ -60,10 +60,10 @@ func (s *Finder) Accept(all []admission.Accept) (shown string, lines []int, err 
 		err = edit.Replace(edit.Named(path), old, data)
 	}
 	if err != nil {
-		return "", nil, RunError("check the file and its folder, and run the command again", "%s cannot be written: %w", shown, fmt.Errorf("%s", ReasonOf(err)))
+		return "", nil, RunError("check the file and its folder, and run the command again", "%s cannot be written: %w", file, fmt.Errorf("%s", ReasonOf(err)))
 	}
 	for _, a := range now.Scan.Accept[:added] {
 		lines = append(lines, a.Line)
 	}
-	return shown, lines, nil
+	return file, lines, nil
 }

@@ -39,9 +39,9 @@ func (f *File) UnusableApprovals() []string {
 	if err == nil {
 		return nil
 	}
-	shown := display.Echo(cmp.Or(f.Config.Approvals.Text, approvals.Name))
+	quoted := display.Echo(cmp.Or(f.Config.Approvals.Text, approvals.Name))
 	if bad := (*jsonfile.Error)(nil); errors.As(err, &bad) {
-		return []string{fmt.Sprintf("approvals: %s:%d:%d: %s, so that nothing is approved: %s", shown, bad.Line, bad.Column, bad.Message, bad.Fix)}
+		return []string{fmt.Sprintf("approvals: %s:%d:%d: %s, so that nothing is approved: %s", quoted, bad.Line, bad.Column, bad.Message, bad.Fix)}
 	}
-	return []string{"approvals: " + shown + " cannot be read, so that nothing is approved: " + HintOf(err, "make it a text file that knack can read")}
+	return []string{"approvals: " + quoted + " cannot be read, so that nothing is approved: " + HintOf(err, "make it a text file that knack can read")}
 }

@@ -231,15 +231,15 @@ func (s *Finder) Check(folder string) (config.Check, error) {
 	return c, nil
 }
 
-func (s *Finder) load(file, shown string, read func(string) ([]byte, error), kind config.Files) (*File, error) {
+func (s *Finder) load(file, label string, read func(string) ([]byte, error), kind config.Files) (*File, error) {
 	if f := s.read[file]; f != nil {
 		return f, nil
 	}
 	data, err := read(file)
 	if err != nil {
-		return nil, &Error{fmt.Errorf("%s cannot be read: %w", shown, readError{err}), HintOf(err, "make it a text file that knack can read"), false}
+		return nil, &Error{fmt.Errorf("%s cannot be read: %w", label, readError{err}), HintOf(err, "make it a text file that knack can read"), false}
 	}
-	f := &File{Path: file, Shown: filepath.ToSlash(shown), Data: data, Kind: kind}
+	f := &File{Path: file, Shown: filepath.ToSlash(label), Data: data, Kind: kind}
 	if file == s.UserFile() {
 		f.Kind = config.OfUser
 	}

@@ -222,9 +222,9 @@ func TestUnusable(t *testing.T) {
 			func(t *testing.T, file string) {
 				unlock, err := edit.Lock(file)
 				must(t, err)
-				held = unlock
+				releaseLock = unlock
 			},
-			func(*testing.T, string) { held() },
+			func(*testing.T, string) { releaseLock() },
 			"another server uses it",
 		},
 	} {
@@ -252,8 +252,8 @@ func TestUnusable(t *testing.T) {
 	}
 }
 
-// held releases the lock of another server on the file.
-var held func()
+// releaseLock releases the lock of another server on the file.
+var releaseLock func()
 
 func must(t *testing.T, err error) {
 	t.Helper()

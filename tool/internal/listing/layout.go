@@ -69,7 +69,7 @@ func Lay(entries []*catalog.Entry, order []int, unit profile.Unit, places ...Pla
 		return texts, Arrangement{Described: true}
 	}
 	namesFit := l.name(order)
-	a := Arrangement{complete: len(entries), shown: make([]shown, len(entries)), second: make([]bool, len(entries))}
+	a := Arrangement{complete: len(entries), details: make([]detail, len(entries)), second: make([]bool, len(entries))}
 	switch {
 	case namesFit && l.describe(&a):
 	case namesFit:
@@ -82,7 +82,7 @@ func Lay(entries []*catalog.Entry, order []int, unit profile.Unit, places ...Pla
 		left = len(order) - l.placed()
 	}
 	for _, it := range l.items {
-		a.shown[it.index], a.second[it.index] = it.shown(), it.place > 0
+		a.details[it.index], a.second[it.index] = it.detail(), it.place > 0
 	}
 	for p := range places {
 		texts[p] = l.write(p, left)
@@ -113,8 +113,8 @@ type item struct {
 	cut               int    // the greatest length of text
 }
 
-// shown returns how much of the skill the list shows.
-func (it *item) shown() shown {
+// detail returns how much of the skill the list shows.
+func (it *item) detail() detail {
 	switch {
 	case it.place < 0:
 		return isAbsent
@@ -260,12 +260,12 @@ func (l *layout) promote() {
 // grow distributes the remaining room evenly among the cut descriptions.
 func (l *layout) grow() {
 	for more := 1; more <= skill.MaxDescription; more += max(1, more/2) {
-		if !slices.ContainsFunc(l.items, func(it item) bool { return it.shown() == isCut && l.room(it.place) > l.places[it.place].Budget/50 }) {
+		if !slices.ContainsFunc(l.items, func(it item) bool { return it.detail() == isCut && l.room(it.place) > l.places[it.place].Budget/50 }) {
 			return
 		}
 		for i := range l.items {
 			it := &l.items[i]
-			if it.shown() != isCut {
+			if it.detail() != isCut {
 				continue
 			}
 			longer := *it

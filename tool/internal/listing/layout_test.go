@@ -45,8 +45,8 @@ var made = map[string]func(i int) (name, description string){
 // characters.
 func TestLayFillsItsPlaces(t *testing.T) {
 	libraries := map[string]func(i int) (string, string){}
-	for kind, of := range made {
-		libraries[kind] = of
+	for kind, entry := range made {
+		libraries[kind] = entry
 	}
 	if real := realOnes(t); len(real) > 0 {
 		libraries["real"] = func(i int) (string, string) {
@@ -58,10 +58,10 @@ func TestLayFillsItsPlaces(t *testing.T) {
 	if testwait.SecondLane() {
 		sizes = append(sizes, 200, 500, 2000)
 	}
-	for kind, of := range libraries {
+	for kind, entry := range libraries {
 		var all []string
 		for i := range 2000 {
-			name, description := of(i)
+			name, description := entry(i)
 			all = append(all, name, description)
 		}
 		for _, n := range sizes {

@@ -37,14 +37,14 @@ const (
 // BudgetFor returns the budget of a list in a description with the given number of other
 // characters: [Budget], unless the client shows less or the operator has set another limit.
 func BudgetFor(c profile.Client, other int) int {
-	shown, most := c.Profile().Description, Budget
+	limit, most := c.Profile().Description, Budget
 	if c.Limit > 0 {
 		most = c.Limit
 	}
-	if shown <= 0 {
+	if limit <= 0 {
 		return most
 	}
-	return max(min(most, shown-other), LeastBudget)
+	return max(min(most, limit-other), LeastBudget)
 }
 
 // Skills are the skills of a list, in order. Rows are made on demand, so a very long list makes
@@ -105,15 +105,15 @@ type Arrangement struct {
 	rest     int   // index from which all names are omitted
 	complete int   // number of skills
 
-	shown  []shown // by skill; nil if all skills are shown alike; see [Lay]
-	second []bool  // by skill, whether it is in the second place; nil if the first has all
+	details []detail // by skill; nil if all skills are shown alike; see [Lay]
+	second  []bool   // by skill, whether it is in the second place; nil if the first has all
 }
 
-// shown is the part of a skill that a list shows.
-type shown uint8
+// detail is the part of a skill that a list shows.
+type detail uint8
 
 const (
-	isAbsent shown = iota
+	isAbsent detail = iota
 	isNamed
 	isCut
 	isWhole
@@ -121,8 +121,8 @@ const (
 
 // Describes reports whether the list has the i-th skill's description, whole or cut.
 func (a Arrangement) Describes(i int) bool {
-	if a.shown != nil {
-		return a.shown[i] >= isCut
+	if a.details != nil {
+		return a.details[i] >= isCut
 	}
 	return a.Described
 }
@@ -132,16 +132,16 @@ func (a Arrangement) IsSecond(i int) bool { return a.second != nil && a.second[i
 
 // Cuts reports whether the list cuts the description of the i-th skill.
 func (a Arrangement) Cuts(i int, description string) bool {
-	if a.shown != nil {
-		return a.shown[i] == isCut
+	if a.details != nil {
+		return a.details[i] == isCut
 	}
 	return a.Described && a.Cut > 0 && utf8.RuneCountInString(display.OneLine(description)) > a.Cut
 }
 
 // Omits reports whether the list omits the i-th skill's name.
 func (a Arrangement) Omits(i int) bool {
-	if a.shown != nil {
-		return a.shown[i] == isAbsent
+	if a.details != nil {
+		return a.details[i] == isAbsent
 	}
 	if a.Described {
 		return false
@@ -152,8 +152,8 @@ func (a Arrangement) Omits(i int) bool {
 
 // OmitsAny reports whether the list omits any name.
 func (a Arrangement) OmitsAny() bool {
-	if a.shown != nil {
-		return slices.Contains(a.shown, isAbsent)
+	if a.details != nil {
+		return slices.Contains(a.details, isAbsent)
 	}
 	return !a.Described && (len(a.omitted) > 0 || a.rest < a.complete)
 }
@@ -259,11 +259,11 @@ func (s *Skills) describe(st Style, budget, bare int, search string) (string, Ar
 	fits := func(n int) bool {
 		used := bare
 		for i, r := range rows {
-			switch kept, elided := display.Shorten(r.description, n); {
+			switch text, elided := display.Shorten(r.description, n); {
 			case elided:
-				used += display.Length(st.escape(kept)) + display.Length(display.Ellipsis)
-			case len(kept) < len(r.description):
-				used += display.Length(st.escape(kept))
+				used += display.Length(st.escape(text)) + display.Length(display.Ellipsis)
+			case len(text) < len(r.description):
+				used += display.Length(st.escape(text))
 			default:
 				used += whole[i]
 			}

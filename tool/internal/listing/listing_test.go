@@ -77,22 +77,22 @@ func TestManySkills(t *testing.T) {
 		if len(s.rows) > Budget/len("skill-00000")+1 {
 			t.Errorf("%d rows were made for %d characters", len(s.rows), budget)
 		}
-		shown := 0
+		named := 0
 		for i, e := range s.entries {
 			isNamed := strings.Contains(text, e.Name)
 			if isNamed == a.Omits(i) {
 				t.Fatalf("%s is in the list of %d characters: %v", e.Name, budget, isNamed)
 			}
 			if isNamed {
-				shown++
+				named++
 			}
 		}
-		rest := fmt.Sprintf("(and %d more skills", 20_000-shown)
+		rest := fmt.Sprintf("(and %d more skills", 20_000-named)
 		if budget == 40 {
 			rest = "(20000 more; find_skills lists them)"
 		}
-		if !strings.Contains(text, rest) || budget > 100 && shown == 0 || budget == 40 && shown > 0 {
-			t.Errorf("%d characters, %d skills: %s", budget, shown, text)
+		if !strings.Contains(text, rest) || budget > 100 && named == 0 || budget == 40 && named > 0 {
+			t.Errorf("%d characters, %d skills: %s", budget, named, text)
 		}
 	}
 }

@@ -167,8 +167,8 @@ func summaryOf(skills []*catalog.Entry, limit int, search string) *summary {
 	return s
 }
 
-// kept returns the names that are not replaced.
-func (s *summary) kept() (names []string) {
+// remaining returns the names that are not replaced.
+func (s *summary) remaining() (names []string) {
 	for i, name := range s.names {
 		if !s.replaced[i] {
 			names = append(names, name)
@@ -180,17 +180,17 @@ func (s *summary) kept() (names []string) {
 // fits reports whether the remaining names fit, with at least half of the room left for topics if
 // not all names fit.
 func (s *summary) fits() bool {
-	kept := s.kept()
-	if display.Length(sentence(kept, nil, s.search)) <= s.limit/2 {
+	names := s.remaining()
+	if display.Length(sentence(names, nil, s.search)) <= s.limit/2 {
 		return true
 	}
 	topics, _ := s.topics()
-	return display.Length(sentence(kept, topics, s.search)) <= s.limit
+	return display.Length(sentence(names, topics, s.search)) <= s.limit
 }
 
 // text returns the remaining names, and as many topics of the replaced names as fit.
 func (s *summary) text() (text string, named []string) {
-	kept := s.kept()
+	names := s.remaining()
 	topics, needed := s.topics()
 	most := 0
 	for used := 0; most < len(topics) && used <= s.limit; most++ {
@@ -201,13 +201,13 @@ func (s *summary) text() (text string, named []string) {
 		if count < needed {
 			some = append(some, display.Ellipsis)
 		}
-		if text := sentence(kept, some, s.search); display.Length(text) <= s.limit {
-			return text, kept
+		if text := sentence(names, some, s.search); display.Length(text) <= s.limit {
+			return text, names
 		}
 	}
-	for ; len(kept) > 0; kept = kept[:len(kept)-1] {
-		if text := sentence(append(slices.Clip(kept), display.Ellipsis), nil, s.search); display.Length(text) <= s.limit {
-			return text, kept
+	for ; len(names) > 0; names = names[:len(names)-1] {
+		if text := sentence(append(slices.Clip(names), display.Ellipsis), nil, s.search); display.Length(text) <= s.limit {
+			return text, names
 		}
 	}
 	return "", nil
@@ -270,7 +270,7 @@ func (s *summary) topics() (topics []string, needed int) {
 // sentence returns names and topics as the end of a sentence that begins with the number of skills.
 func sentence(names, topics []string, search string) (s string) {
 	if len(names) > 0 {
-		s = ": " + listed(names)
+		s = ": " + sentenceEnd(names)
 	}
 	switch {
 	case len(topics) == 0:
@@ -285,11 +285,11 @@ func sentence(names, topics []string, search string) (s string) {
 	} else if len(names) > 0 {
 		s += ", on"
 	}
-	return s + ": " + listed(topics)
+	return s + ": " + sentenceEnd(topics)
 }
 
-// listed joins words as the end of a sentence. It adds no full stop after an ellipsis.
-func listed(words []string) string {
+// sentenceEnd joins words as the end of a sentence. It adds no full stop after an ellipsis.
+func sentenceEnd(words []string) string {
 	s := strings.Join(words, ", ")
 	if strings.HasSuffix(s, display.Ellipsis) {
 		return s

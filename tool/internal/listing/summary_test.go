@@ -27,19 +27,19 @@ func manyFamilies() (out []*catalog.Entry) {
 // and then topics of the other skills, the most frequent first.
 func TestSummary(t *testing.T) {
 	long := strings.Repeat("very-", 12) + "long"
-	of := func(scope skill.Scope, names ...string) (out []*catalog.Entry) {
+	entries := func(scope skill.Scope, names ...string) (out []*catalog.Entry) {
 		for _, name := range names {
 			out = append(out, &catalog.Entry{Skill: &skill.Skill{Name: name}, Root: &skill.Root{Scope: scope}})
 		}
 		return out
 	}
-	project := of(skill.ScopeProject, "our-release-process", "house-style")
-	user := of(skill.ScopeGlobal, "azure-storage-blobs", "azure-cosmos-db", "pdf", "react-forms-builder", "azure-monitor")
-	everything := slices.Concat(project, user, of(skill.ScopeBuiltin, "engage"))
-	clouds := of(skill.ScopeProject, "zoo", "wiki")
+	project := entries(skill.ScopeProject, "our-release-process", "house-style")
+	user := entries(skill.ScopeGlobal, "azure-storage-blobs", "azure-cosmos-db", "pdf", "react-forms-builder", "azure-monitor")
+	everything := slices.Concat(project, user, entries(skill.ScopeBuiltin, "engage"))
+	clouds := entries(skill.ScopeProject, "zoo", "wiki")
 	for i := range 80 {
 		about := []string{"storage-blob", "keyvault-blob", "storage-queue", "identity", "storage-blob"}[i%5]
-		clouds = append(clouds, of(skill.ScopeProject, fmt.Sprintf("azure-%s-%d", about, i))...)
+		clouds = append(clouds, entries(skill.ScopeProject, fmt.Sprintf("azure-%s-%d", about, i))...)
 	}
 	for _, row := range []struct {
 		skills []*catalog.Entry
@@ -55,11 +55,11 @@ func TestSummary(t *testing.T) {
 		{everything, 105, "`f`", ": our-release-process, house-style, pdf, azure-monitor, engage. Others, with `f`: azure, forms."},
 		{everything, 80, "`f`", ": our-release-process, house-style, pdf. Others, with `f`: azure, forms, engage."},
 		{everything, 45, "`f`", ": house-style. Others, with `f`: azure, …"},
-		{of(skill.ScopeProject, long), 300, "`f`", ". Topics, with `f`: long."},
-		{of(skill.ScopeProject, long, "pdf"), 300, "`f`", ": pdf. Others, with `f`: long."},
-		{of(skill.ScopeProject, strings.Repeat("l", 41), "a-skill", "123"), 300, "", ": a-skill, 123, …"},
-		{of(skill.ScopeProject, strings.Repeat("l", 41)), 300, "", ""},
-		{of(skill.ScopeProject, "CI/CD Pipeline", "<b>&"), 300, "", ": CI/CD Pipeline, <b>&."},
+		{entries(skill.ScopeProject, long), 300, "`f`", ". Topics, with `f`: long."},
+		{entries(skill.ScopeProject, long, "pdf"), 300, "`f`", ": pdf. Others, with `f`: long."},
+		{entries(skill.ScopeProject, strings.Repeat("l", 41), "a-skill", "123"), 300, "", ": a-skill, 123, …"},
+		{entries(skill.ScopeProject, strings.Repeat("l", 41)), 300, "", ""},
+		{entries(skill.ScopeProject, "CI/CD Pipeline", "<b>&"), 300, "", ": CI/CD Pipeline, <b>&."},
 		// A word of many names comes before a word of one name, even if another word covers all of
 		// those names. Of two words that always occur together, only one is used.
 		{clouds, 60, "`f`", ". Topics, with `f`: azure, blob, storage, keyvault, queue, …"},

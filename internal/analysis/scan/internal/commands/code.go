@@ -216,7 +216,7 @@ func (c *codeReader) literal(t lexer.Token) value {
 		if w, ok := c.vars[name]; ok {
 			v = v.merge(w)
 			v.known = v.known && w.known
-			if w.text != "" && c.of.spend(len(w.text)) {
+			if w.text != "" && c.commands.spend(len(w.text)) {
 				return w.text
 			}
 		}

@@ -20,12 +20,12 @@ func (r *shellReader) program(word value, name string) {
 	if r.vague || !word.known || builtins.Has(name) || !programWord().MatchString(word.text) {
 		return
 	}
-	shown := path.Base(word.text)
-	if ext := strings.ToLower(path.Ext(shown)); documents.Has(ext) {
+	program := path.Base(word.text)
+	if ext := strings.ToLower(path.Ext(program)); documents.Has(ext) {
 		return // a list of files in Markdown, not a command
 	}
 	if !r.isGuess() || known.Has(name) {
-		r.s.Fact(passage.FactProgram, shown)
+		r.s.Fact(passage.FactProgram, program)
 	}
 }
 

@@ -146,7 +146,7 @@ func (r *shellReader) runsFetched(urls []string, place value, by string) {
 	worst, lane := "", 0
 	for _, u := range urls {
 		host, kind := words.Of(u)
-		r.of.runs(u)
+		r.commands.runs(u)
 		rank := 1
 		switch {
 		case words.IsLocal(host):
@@ -215,9 +215,9 @@ func (r *shellReader) url(u string, v value) {
 func (r *shellReader) host(u string) string {
 	host, kind := words.Of(u)
 	if kind == words.Nobody {
-		r.of.examples++
+		r.commands.examples++
 	} else {
-		r.of.others++
+		r.commands.others++
 	}
 	r.destination(u)
 	return host
@@ -236,7 +236,7 @@ func (r *shellReader) destination(text string) {
 // not run. If the content is run, runsFetched has already reported the command.
 func (r *shellReader) passingHosts() {
 	for _, u := range r.passing {
-		if r.of.ran[u.url] {
+		if r.commands.ran[u.url] {
 			continue
 		}
 		r.s.urlHost(r.p, u.from, u.to, u.url)

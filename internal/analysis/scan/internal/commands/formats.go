@@ -47,7 +47,7 @@ func (c *codeReader) filledIn(text, v value) value {
 
 // spent returns v, without its text if the limit on derived text is exceeded.
 func (c *codeReader) spent(v value) value {
-	if len(v.text) > 64 && !c.of.spend(len(v.text)) {
+	if len(v.text) > 64 && !c.commands.spend(len(v.text)) {
 		v.text, v.known = "", false
 	}
 	return v

@@ -24,12 +24,12 @@ func (c *codeReader) aliased(name string) string {
 }
 
 // alias records that a name stands for another name.
-func (c *codeReader) alias(name, of string) {
+func (c *codeReader) alias(name, original string) {
 	if c.imported == nil {
 		c.imported = map[string]string{}
 	}
 	if name != "" && c.room(len(c.imported)) {
-		c.imported[name] = of
+		c.imported[name] = original
 	}
 }
 

@@ -35,7 +35,7 @@ func (r *shellReader) callNamed(args []value, io redirect, wrapped int) (out val
 		return r.call(append(words, args[1:]...), io, wrapped+1), true
 	}
 	// A body is read at each call, so its words count at each call.
-	if r.of.words += wordsOfReader + int(n.body.End().Offset()-n.body.Pos().Offset())/4; r.of.words > bound.Words {
+	if r.commands.words += wordsOfReader + int(n.body.End().Offset()-n.body.Pos().Offset())/4; r.commands.words > bound.Words {
 		r.tooManyWords()
 		return value{}, true
 	}

@@ -140,9 +140,9 @@ func interpreted(name string, args []value) (code, file *value, rest []value) {
 	if name == "powershell" || name == "pwsh" {
 		return powershell(args)
 	}
-	of, ok := codeOptions()[name]
+	letters, ok := codeOptions()[name]
 	if !ok { // shells, and su
-		of = [2]string{"c", "oO"}
+		letters = [2]string{"c", "oO"}
 	}
 	for i := 0; i < len(args); i++ {
 		text := args[i].text
@@ -161,8 +161,8 @@ func interpreted(name string, args []value) (code, file *value, rest []value) {
 			continue
 		case strings.HasPrefix(text, "-") && len(text) > 1:
 			flags := text[1:]
-			if n := strings.IndexAny(flags, of[1]); n >= 0 && !strings.ContainsAny(flags[:n], of[0]) {
-				if flags[n] == 'm' && of[0] == "c" { // python -m module
+			if n := strings.IndexAny(flags, letters[1]); n >= 0 && !strings.ContainsAny(flags[:n], letters[0]) {
+				if flags[n] == 'm' && letters[0] == "c" { // python -m module
 					return nil, &value{}, nil
 				}
 				if n == len(flags)-1 {
@@ -170,7 +170,7 @@ func interpreted(name string, args []value) (code, file *value, rest []value) {
 				}
 				continue
 			}
-			if strings.ContainsAny(flags, of[0]) && of[0] != "" {
+			if strings.ContainsAny(flags, letters[0]) && letters[0] != "" {
 				return argument(args, i+1), nil, valuesFrom(args, i+2)
 			}
 			if !ok && strings.Contains(flags, "s") {
@@ -271,7 +271,7 @@ func (r *shellReader) inside(v value) passage.Part {
 }
 
 func (r *shellReader) judgeText(p passage.Part, language lang, from Origin) (out value) {
-	if !r.of.spend(len(p.Text)) {
+	if !r.commands.spend(len(p.Text)) {
 		r.s.TooLarge(p.File.Path, "its commands hold too much text to be followed")
 		return value{}
 	}
@@ -300,7 +300,7 @@ func (r *shellReader) runsDecoded(v, place value, by string, language lang) {
 	find, message := r.s.Find, "what "+cmp.Or(v.decoder, "the shell")+" decodes is run by "+secrets.Quote(by)
 	var notes []string
 	if readable {
-		examples, others := r.of.examples, r.of.others
+		examples, others := r.commands.examples, r.commands.others
 		ids, enforced := r.s.During(func() {
 			r.judgeText(r.p.Decoded(v.text, min(place.from, len(r.p.Text))), language, decoded)
 		})
@@ -308,7 +308,7 @@ func (r *shellReader) runsDecoded(v, place value, by string, language lang) {
 		if len(ids) > 0 {
 			notes = append(notes, "then: "+strings.Join(ids, ", "))
 		}
-		if r.of.examples > examples && r.of.others == others && !enforced {
+		if r.commands.examples > examples && r.commands.others == others && !enforced {
 			find, message = r.s.Look, message+likeExample // the text sends only to placeholder hosts, as in examples
 		}
 	}

@@ -33,25 +33,25 @@ func wordsOf(text string) int {
 
 // shellReader judges one script, block or string of commands.
 type shellReader struct {
-	s    *Analyzer
-	p    passage.Part
-	of   *commands
-	from Origin
-	base int // the position of the current chunk in the part
+	s        *Analyzer
+	p        passage.Part
+	commands *commands
+	from     Origin
+	base     int // the position of the current chunk in the part
 	// vague is set if the chunk does not parse as a whole. Then the first word of a line need not
 	// be a program.
 	vague bool
 
-	vars   map[string]value      // variables with their last assigned value
-	saved  map[string]value      // written files with their content
-	remote map[string]value      // descriptors open on a socket, with its address
-	opened map[string]value      // descriptors open on a file, with its content
-	named  map[string]definition // functions and aliases
-	kept   int                   // syntax nodes of the functions
-	calls  int                   // depth of the current calls
-	params []value               // arguments of the current function
-	arrays map[string][]value
-	stdin  value // the input that exec has redirected
+	vars          map[string]value      // variables with their last assigned value
+	saved         map[string]value      // written files with their content
+	remote        map[string]value      // descriptors open on a socket, with its address
+	opened        map[string]value      // descriptors open on a file, with its content
+	named         map[string]definition // functions and aliases
+	functionNodes int                   // syntax nodes of the functions
+	calls         int                   // depth of the current calls
+	params        []value               // arguments of the current function
+	arrays        map[string][]value
+	stdin         value // the input that exec has redirected
 	// secret is set if the commands name a path of credentials, and network if they send or fetch.
 	secret  *secretUse
 	network bool
@@ -77,14 +77,14 @@ func (s *Analyzer) shell(p passage.Part, from Origin, saved map[string]value) (o
 	}
 	r := s.reader(p, from, saved)
 	r.takes()
-	r.of.words += wordsOfReader
+	r.commands.words += wordsOfReader
 	text := p.Text
 	if r.inMarkdown() {
 		text = withoutAngles(text)
 	}
 	for at := 0; at < len(text); {
 		n := chunkLen(text[at:])
-		if r.of.words += wordsOf(text[at : at+n]); r.of.words > bound.Words {
+		if r.commands.words += wordsOf(text[at : at+n]); r.commands.words > bound.Words {
 			r.tooManyWords()
 			break
 		}
@@ -122,7 +122,7 @@ func (r *shellReader) tooManyWords() {
 }
 
 func (s *Analyzer) reader(p passage.Part, from Origin, saved map[string]value) *shellReader {
-	return &shellReader{s: s, p: p, of: s.commandsOf(p.File), from: from, saved: saved,
+	return &shellReader{s: s, p: p, commands: s.commandsOf(p.File), from: from, saved: saved,
 		vars: map[string]value{}, remote: map[string]value{}, opened: map[string]value{}, named: map[string]definition{}, arrays: map[string][]value{}}
 }
 

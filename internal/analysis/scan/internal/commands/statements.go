@@ -272,7 +272,7 @@ func (r *shellReader) room(n int) bool {
 func (r *shellReader) keeps(body *syntax.Stmt) bool {
 	from, to := r.offsets(body)
 	const ofName = 10
-	if r.kept += ofName + bound.Shell.Nodes(r.p.Text[from:to]); r.kept <= bound.Shell.Most() {
+	if r.functionNodes += ofName + bound.Shell.Nodes(r.p.Text[from:to]); r.functionNodes <= bound.Shell.Most() {
 		return true
 	}
 	r.s.TooLarge(r.p.File.Path, "its functions are too large to be followed")

@@ -59,7 +59,7 @@ func (r *shellReader) joined(all []value) value {
 		out = out.merge(v)
 		out.known = out.known && v.known
 		out.stream = out.stream || v.stream
-		if len(v.text) > 64 && !r.of.spend(len(v.text)) { // the number of short texts bounds their size
+		if len(v.text) > 64 && !r.commands.spend(len(v.text)) { // the number of short texts bounds their size
 			r.s.TooLarge(r.p.File.Path, "its commands hold too much text to be followed")
 			out.known = false
 			return out
@@ -151,8 +151,8 @@ func (r *shellReader) parameter(x *syntax.ParamExp) value {
 		r.commandsIn(x)
 	}
 	if v, ok := r.vars[name]; ok {
-		if of, ok := r.vars[v.text]; ok && x.Excl {
-			return of
+		if target, ok := r.vars[v.text]; ok && x.Excl {
+			return target
 		}
 		if v.empty() {
 			v.text = "$" + name // the variable names an unknown file

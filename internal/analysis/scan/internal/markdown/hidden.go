@@ -214,8 +214,8 @@ func (m *page) start(p piece, q passage.Part, from int) {
 		case "alt":
 			what, least = "an alternative text", minHidden
 		case "href", "src":
-			if m.out() == &m.shown {
-				m.links = append(m.links, link{a.value, m.shown.Len(), m.shown.Len()})
+			if m.out() == &m.visible {
+				m.links = append(m.links, link{a.value, m.visible.Len(), m.visible.Len()})
 			}
 			continue
 		case "style", "class", "d", "id":

@@ -38,17 +38,17 @@ func Scan(r passage.Report, c *commands.Analyzer, p passage.Part) {
 // page reads one Markdown file.
 type page struct {
 	passage.Report
-	commands      *commands.Analyzer
-	p             passage.Part
-	source        []byte       // the bytes of p
-	loads         bool         // the commands of the page run when the skill is loaded
-	shown, unseen passage.Copy // the visible and the hidden text of the current block
-	links         []link       // of the current block
-	before        block        // the suspicious links of the previous block
-	open          []string     // open elements that hide their content
-	raw           bool         // the page is too large to parse
-	noted         bool         // the fact that the file has hidden text is recorded
-	comment       bool         // an HTML comment that began in an earlier piece is still open
+	commands        *commands.Analyzer
+	p               passage.Part
+	source          []byte       // the bytes of p
+	loads           bool         // the commands of the page run when the skill is loaded
+	visible, unseen passage.Copy // the visible and the hidden text of the current block
+	links           []link       // of the current block
+	before          block        // the suspicious links of the previous block
+	open            []string     // open elements that hide their content
+	raw             bool         // the page is too large to parse
+	noted           bool         // the fact that the file has hidden text is recorded
+	comment         bool         // an HTML comment that began in an earlier piece is still open
 }
 
 // link is a link or a bare address in a text.
@@ -256,7 +256,7 @@ func (m *page) out() *passage.Copy {
 	if len(m.open) > 0 || m.comment {
 		return &m.unseen
 	}
-	return &m.shown
+	return &m.visible
 }
 
 // inlines reads the content of a paragraph.
@@ -298,8 +298,8 @@ func (m *page) inlines(n ast.Node) {
 
 // link records the address of a link whose text begins at an offset of the visible text.
 func (m *page) link(destination []byte, from int) {
-	if m.out() == &m.shown {
-		m.links = append(m.links, link{string(util.UnescapePunctuations(destination)), from, m.shown.Len()})
+	if m.out() == &m.visible {
+		m.links = append(m.links, link{string(util.UnescapePunctuations(destination)), from, m.visible.Len()})
 	}
 }
 
@@ -371,9 +371,9 @@ func altOf(n ast.Node, source []byte) (alt []byte) {
 
 // end judges the block that was just read.
 func (m *page) end() {
-	shown, unseen := m.shown.Part(m.p), m.unseen.Part(m.p)
+	visible, unseen := m.visible.Part(m.p), m.unseen.Part(m.p)
 	links := m.links
 	m.links = nil
 	m.hidden(unseen, "a text that is not shown", 0)
-	m.block(shown, links)
+	m.block(visible, links)
 }

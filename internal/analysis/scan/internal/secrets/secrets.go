@@ -159,7 +159,7 @@ var Forms = []Form{
 
 // appendTokens appends the tokens of this form in a text.
 func (t *Form) appendTokens(text string, found []Secret) []Secret {
-	var is [256]bool
+	var allowed [256]bool
 	ready := false
 	for at := 0; ; {
 		n := strings.Index(text[at:], t.Prefix)
@@ -170,12 +170,12 @@ func (t *Form) appendTokens(text string, found []Secret) []Secret {
 		at = from + len(t.Prefix)
 		if !ready {
 			for _, c := range []byte(t.Alphabet) {
-				is[c] = true
+				allowed[c] = true
 			}
 			ready = true
 		}
 		end := at
-		for end < len(text) && end-at <= t.Most+1 && is[text[end]] {
+		for end < len(text) && end-at <= t.Most+1 && allowed[text[end]] {
 			end++
 		}
 		if end-at > t.Most && text[at+t.Most] == '.' {
