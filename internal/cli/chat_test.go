@@ -128,11 +128,11 @@ say 1 + 1 is 2.
 		{"read_file_in_skill", `skill_name="calculator", file_path="../../../etc/passwd"`, "ERROR: Path traversal detected: cannot access files outside skill folder"},
 		{"read_file_in_skill", `skill_name="nonexistent", file_path="README.md"`, "ERROR: Skill 'nonexistent' not found in skills folder"},
 	}
-	var shown strings.Builder
+	var calls strings.Builder
 	for _, r := range results {
-		fmt.Fprintf(&shown, "[Tool Call] %s(%s)\n[Tool Result] %s\n", r.tool, r.call, r.result)
+		fmt.Fprintf(&calls, "[Tool Call] %s(%s)\n[Tool Result] %s\n", r.tool, r.call, r.result)
 	}
-	if diff := cmp.Diff(shown.String(), errs); diff != "" {
+	if diff := cmp.Diff(calls.String(), errs); diff != "" {
 		t.Error(diff)
 	}
 

@@ -87,11 +87,11 @@ func (n *namedSkills) add(ctx context.Context, word string, f *checkFlags) error
 	case err != nil:
 		var missing *command.Failure
 		if errors.As(err, &missing) {
-			shown := display.Echo(word)
+			echo := display.Echo(word)
 			if strings.Contains(word, "://") { // an unsupported URL, which may contain a token
-				shown = display.RedactURI(word)
+				echo = display.RedactURI(word)
 			}
-			missing.Err = fmt.Errorf("there is no file, folder or skill '%s'", shown)
+			missing.Err = fmt.Errorf("there is no file, folder or skill '%s'", echo)
 		}
 		return err
 	case !onDisk(e):

@@ -29,7 +29,7 @@ func checkServer(ctx context.Context, env *console.Env, u *url.URL, protocol, fo
 	answers := &reach.Watched{Next: http.DefaultTransport}
 	o := skillsext.CheckOptions{Endpoint: u.String(), Protocol: protocol, HTTP: reach.Client(u, token, answers, cancel)}
 	var done, all atomic.Int64
-	o.Progress = func(n, of int) { done.Store(int64(n)); all.Store(int64(of)) }
+	o.Progress = func(n, total int) { done.Store(int64(n)); all.Store(int64(total)) }
 	end := console.ShowProgress(env, console.Step{What: "checking the server", Count: func() (int, int) { return int(done.Load()), int(all.Load()) }, Unit: "skills"})
 	served, err := skillsext.CheckServer(ctx, o)
 	end()

@@ -76,11 +76,11 @@ func targets(ctx context.Context, env *console.Env, named *namedSkills, words []
 		case skill.IsEntryNameInAnyCase(filepath.Base(abs)):
 			out = append(out, target{root: checkRoot(filepath.Dir(abs), filepath.Dir(p)), only: true, given: p, base: filepath.Dir(abs)})
 		case pluginFolder(abs) != "":
-			folder, shown := pluginFolder(abs), filepath.ToSlash(p)
+			folder, label := pluginFolder(abs), filepath.ToSlash(p)
 			for at := abs; at != folder; at = filepath.Dir(at) {
-				shown = path.Join(shown, "..")
+				label = path.Join(label, "..")
 			}
-			out = append(out, target{root: checkRoot(folder, shown), given: p, base: folder, plugin: true})
+			out = append(out, target{root: checkRoot(folder, label), given: p, base: folder, plugin: true})
 		case typo.IsMainFile(filepath.Base(abs)):
 			return nil, nil, nil, command.UsageError(renaming(ctx, abs, p), "%s: only a SKILL.md can be checked alone", display.Echo(p))
 		default:
@@ -112,8 +112,8 @@ func renaming(ctx context.Context, abs, file string) string {
 	return "if it is a skill, rename it to SKILL.md"
 }
 
-func checkRoot(abs, shown string) skill.Root {
-	return skill.Root{Label: shown, Scope: skill.ScopeProject, Dir: abs, Shown: path.Clean(filepath.ToSlash(shown))}
+func checkRoot(abs, label string) skill.Root {
+	return skill.Root{Label: label, Scope: skill.ScopeProject, Dir: abs, Shown: path.Clean(filepath.ToSlash(label))}
 }
 
 // Scan scans the folder, or only the skill in the folder itself.

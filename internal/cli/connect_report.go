@@ -16,8 +16,8 @@ import (
 // checkCommand warns about a command that the client may be unable to start. It returns an error
 // for a temporary program.
 func (f *connectFlags) checkCommand(env *console.Env, c clientconfig.Client, s clientconfig.Server, ch clientconfig.Change) error {
-	kept := ch.Scope == clientconfig.Project && len(ch.Command) > 0 && !slices.ContainsFunc(ch.Differences, func(d clientconfig.Difference) bool { return d.Key == "command" })
-	if kept {
+	unchanged := ch.Scope == clientconfig.Project && len(ch.Command) > 0 && !slices.ContainsFunc(ch.Differences, func(d clientconfig.Difference) bool { return d.Key == "command" })
+	if unchanged {
 		s.Command = ch.Command[0]
 	}
 	install := "go install ./cmd/knack, then run knack connect " + c.ID + " --write"
@@ -29,7 +29,7 @@ func (f *connectFlags) checkCommand(env *console.Env, c clientconfig.Client, s c
 		return command.RunError(install, "this knack is a temporary build of go run")
 	case isTemporary(s.Command):
 		env.Err().Text(console.Warning, "this knack is a temporary build of go run; "+install)
-	case f.scope == clientconfig.Project && f.command == "" && !kept && filepath.IsAbs(s.Command):
+	case f.scope == clientconfig.Project && f.command == "" && !unchanged && filepath.IsAbs(s.Command):
 		env.Err().Text(console.Warning, fmt.Sprintf("all users of a project share its file, and %s is a path of this machine; --command knack names the program on each user's PATH", s.Command))
 	}
 	return nil

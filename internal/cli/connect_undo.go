@@ -65,11 +65,11 @@ func (f *connectFlags) disconnect(env *console.Env, c clientconfig.Client, state
 
 // orGone returns the end of a sentence about a removed file, or "". A file is removed if only the
 // entry was in it.
-func orGone(ch clientconfig.Change, is string) string {
+func orGone(ch clientconfig.Change, verb string) string {
 	if !ch.Gone {
 		return ""
 	}
-	return ", and " + is + " removed, since nothing else is in it"
+	return ", and " + verb + " removed, since nothing else is in it"
 }
 
 // allow plans the change of the client's list of allowed tools, and writes it with --trust --write

@@ -15,7 +15,7 @@ import (
 	"github.com/knack-dev/knack/internal/test/corpus"
 )
 
-type listed struct {
+type listedSkill struct {
 	Name, Status, File, Path string
 	Available                bool
 	URI                      string
@@ -26,14 +26,14 @@ type listed struct {
 	}
 }
 
-func list(t *testing.T, args ...string) (skills []listed, found int) {
+func list(t *testing.T, args ...string) (skills []listedSkill, found int) {
 	t.Helper()
 	out, errs, code := ran(t, t.TempDir(), append([]string{"list", "--json", "--no-builtin"}, args...)...)
 	if code != 0 || errs != "" {
 		t.Fatalf("exit status %d: %s", code, errs)
 	}
 	var got struct {
-		Skills []listed
+		Skills []listedSkill
 		Roots  []struct{ Count int }
 	}
 	if err := json.Unmarshal([]byte(out), &got); err != nil {

@@ -155,9 +155,9 @@ func serveCommandLine(env console.Env, folder string) string {
 	if strings.ContainsRune(at, filepath.ListSeparator) {
 		return "not while there is a " + string(filepath.ListSeparator) + " in its path; rename it first"
 	}
-	kept := ""
+	inherited := ""
 	if env.Getenv(workspace.DirsVariable) != "" {
-		kept = `"$` + workspace.DirsVariable + `"` + string(filepath.ListSeparator)
+		inherited = `"$` + workspace.DirsVariable + `"` + string(filepath.ListSeparator)
 	}
-	return workspace.DirsVariable + "=" + kept + console.ShellWord(at) + " knack serve"
+	return workspace.DirsVariable + "=" + inherited + console.ShellWord(at) + " knack serve"
 }

@@ -35,7 +35,7 @@ type role struct {
 	name    string
 	headers []string
 	cookie  string    // replaces the headers
-	held    [2]string // earlier cookies, one for each server
+	cookies [2]string // earlier cookies, one for each server
 	known   bool      // may send requests
 	again   bool      // repeats each request, also by HEAD: the second answer may be cached
 }
@@ -246,11 +246,11 @@ func matrix(t *testing.T, set string, dirs [2]string) {
 	}
 
 	// ask sends a probe to both servers.
-	ask := func(r role, p probe) (of [2]string) {
+	ask := func(r role, p probe) (answers [2]string) {
 		for i, h := range houses {
 			mine := r
-			if r.held[i] != "" {
-				mine.cookie = r.held[i]
+			if r.cookies[i] != "" {
+				mine.cookie = r.cookies[i]
 			} else if r.cookie != "" {
 				_, port, _ := strings.Cut(strings.TrimPrefix(h.base, "http://"), ":")
 				name, value, _ := strings.Cut(r.cookie, "=")
@@ -260,21 +260,21 @@ func matrix(t *testing.T, set string, dirs [2]string) {
 					mine.cookie = bearing1(h.signIn(tokens[name]))[len("Cookie: "):]
 				}
 			}
-			of[i] = h.send(mine, p)
+			answers[i] = h.send(mine, p)
 			if !r.again {
 				continue
 			}
-			first := of[i]
-			of[i] = h.send(mine, p)
+			first := answers[i]
+			answers[i] = h.send(mine, p)
 			h.heads(mine, p)
 			if p.route == "/usage" || p.route == "/metrics" {
-				first = of[i]
+				first = answers[i]
 			}
-			if first != of[i] && p.route != "mcp initialize" {
-				t.Errorf("%s: %s: the second answer is another\n%s\nthan\n%s", r.name, p, of[i], first)
+			if first != answers[i] && p.route != "mcp initialize" {
+				t.Errorf("%s: %s: the second answer is another\n%s\nthan\n%s", r.name, p, answers[i], first)
 			}
 		}
-		return of
+		return answers
 	}
 	code := func(answer string) string { return answer[:3] }
 
@@ -290,20 +290,20 @@ func matrix(t *testing.T, set string, dirs [2]string) {
 		real.story, control.story = "/health/none", "/health/none"
 	}
 	for _, r := range seeing {
-		shown := map[string]bool{}
+		differs := map[string]bool{}
 		for _, p := range probes {
-			of := ask(r, p)
-			shown[p.route] = shown[p.route] || of[0] != of[1] || p.quiet
-			if p.quiet && of[0] != of[1] {
-				t.Errorf("%s: %s is said to be quiet\n%s", r.name, p, cmp.Diff(of[1], of[0]))
+			answers := ask(r, p)
+			differs[p.route] = differs[p.route] || answers[0] != answers[1] || p.quiet
+			if p.quiet && answers[0] != answers[1] {
+				t.Errorf("%s: %s is said to be quiet\n%s", r.name, p, cmp.Diff(answers[1], answers[0]))
 			}
 			real.tags[p.String()] = real.tag
-			if _, rest, ok := strings.Cut(of[0], `"next":"`); ok && strings.HasPrefix(p.route, "/api/") {
+			if _, rest, ok := strings.Cut(answers[0], `"next":"`); ok && strings.HasPrefix(p.route, "/api/") {
 				cursor, _, _ := strings.Cut(rest, `"`)
 				real.cursors[p.route], control.cursors[p.route] = cursor, cursor
 			}
 		}
-		for route, ok := range shown {
+		for route, ok := range differs {
 			if !ok && !(set == "uri" && (strings.HasPrefix(route, "/") || route == "mcp tools/list")) {
 				t.Errorf("%s is shown nothing by %s: the test tests nothing", r.name, route)
 			}
@@ -315,19 +315,19 @@ func matrix(t *testing.T, set string, dirs [2]string) {
 
 	// must checks that both servers give the same answer to a role without access.
 	must := func(r role, p probe) {
-		of := ask(r, p)
-		if of[0] != of[1] {
-			t.Errorf("%s: %s tells the servers apart: -without +with\n%s", r.name, p, cmp.Diff(of[1], of[0]))
+		answers := ask(r, p)
+		if answers[0] != answers[1] {
+			t.Errorf("%s: %s tells the servers apart: -without +with\n%s", r.name, p, cmp.Diff(answers[1], answers[0]))
 		}
 		echo := strings.Contains(p.String(), "zqxword")
-		if low := strings.ToLower(of[0]); strings.Contains(low, "zqxword") && !echo {
-			t.Errorf("%s: %s tells of it\n%s", r.name, p, of[0])
+		if low := strings.ToLower(answers[0]); strings.Contains(low, "zqxword") && !echo {
+			t.Errorf("%s: %s tells of it\n%s", r.name, p, answers[0])
 		}
-		if !r.known && !p.open && code(of[0]) != "401" {
-			t.Errorf("%s: %s: %s", r.name, p, of[0])
+		if !r.known && !p.open && code(answers[0]) != "401" {
+			t.Errorf("%s: %s: %s", r.name, p, answers[0])
 		}
-		if r.known && p.era == "" && code(of[0]) == "401" {
-			t.Errorf("%s: %s is refused: %s", r.name, p, of[0])
+		if r.known && p.era == "" && code(answers[0]) == "401" {
+			t.Errorf("%s: %s is refused: %s", r.name, p, answers[0])
 		}
 	}
 	// A tag from the answer to another role has no effect, unless both roles see the same.
@@ -352,8 +352,8 @@ func matrix(t *testing.T, set string, dirs [2]string) {
 				}
 				thief := r
 				thief.name = "thief of " + r.name
-				if of := ask(thief, p); !p.quiet && (code(of[0]) == "200" || of[0] != of[1] || strings.Contains(of[0], "zqxword")) {
-					t.Errorf("%s: %s: %s", thief.name, p, of[0])
+				if answers := ask(thief, p); !p.quiet && (code(answers[0]) == "200" || answers[0] != answers[1] || strings.Contains(answers[0], "zqxword")) {
+					t.Errorf("%s: %s: %s", thief.name, p, answers[0])
 				}
 			}
 		}
@@ -369,17 +369,17 @@ func matrix(t *testing.T, set string, dirs [2]string) {
 		}
 	}
 	annas := role{name: "anna's cookie", cookie: "anna="}
-	shown := map[string]bool{}
+	differs := map[string]bool{}
 	for _, p := range probes {
-		of := ask(annas, p)
+		answers := ask(annas, p)
 		switch {
-		case p.era != "" && code(of[0]) != "401":
-			t.Errorf("MCP takes a cookie: %s: %s", p, of[0])
+		case p.era != "" && code(answers[0]) != "401":
+			t.Errorf("MCP takes a cookie: %s: %s", p, answers[0])
 		case p.era == "":
-			shown[p.route] = shown[p.route] || p.quiet || of[0] != of[1]
+			differs[p.route] = differs[p.route] || p.quiet || answers[0] != answers[1]
 		}
 	}
-	for route, ok := range shown {
+	for route, ok := range differs {
 		if !ok && set != "uri" {
 			t.Errorf("a cookie opens nothing at %s", route)
 		}
@@ -415,13 +415,13 @@ func matrix(t *testing.T, set string, dirs [2]string) {
 			}
 		}
 	}
-	left := []role{{name: "carl, who left the group", headers: bearerOf("carl"), known: true}, {name: "the cookie of carl, who left the group", held: carls, known: true}}
-	joined := []role{{name: "guest, who joined the group", headers: bearerOf("guest"), known: true}, {name: "the cookie of guest, who joined the group", held: guests, known: true}}
+	left := []role{{name: "carl, who left the group", headers: bearerOf("carl"), known: true}, {name: "the cookie of carl, who left the group", cookies: carls, known: true}}
+	joined := []role{{name: "guest, who joined the group", headers: bearerOf("guest"), known: true}, {name: "the cookie of guest, who joined the group", cookies: guests, known: true}}
 	for _, h := range houses { // these sessions stay open
 		h.sessions[left[0].name], h.sessions[joined[0].name] = h.sessions["carl"], h.sessions["guest"]
 	}
 	for i := range left {
-		shown := map[string]bool{}
+		differs := map[string]bool{}
 		for _, p := range probes {
 			if i == 1 && (p.era != "" || p.route == "/signin") {
 				continue
@@ -430,17 +430,17 @@ func matrix(t *testing.T, set string, dirs [2]string) {
 			if i == 0 { // clients with a token got these tags
 				tagged(left[i], p)
 			}
-			of := ask(joined[i], p)
-			shown[p.route] = shown[p.route] || p.quiet || of[0] != of[1]
+			answers := ask(joined[i], p)
+			differs[p.route] = differs[p.route] || p.quiet || answers[0] != answers[1]
 		}
-		for route, ok := range shown {
+		for route, ok := range differs {
 			if !ok && !(set == "uri" && (strings.HasPrefix(route, "/") || route == "mcp tools/list")) {
 				t.Errorf("%s is shown nothing by %s", joined[i].name, route)
 			}
 		}
 	}
 	// A role with access still sees the hidden skills.
-	if of := ask(seeing[0], probe{route: "/api/v1/skills", path: "/api/v1/skills"}); of[0] == of[1] {
+	if answers := ask(seeing[0], probe{route: "/api/v1/skills", path: "/api/v1/skills"}); answers[0] == answers[1] {
 		t.Error("anna is shown nothing any more")
 	}
 }
@@ -449,8 +449,8 @@ func matrix(t *testing.T, set string, dirs [2]string) {
 func oneOfEach(probes []probe) map[string]bool {
 	seen, each := map[string]bool{}, map[string]bool{}
 	for _, p := range probes {
-		if of := p.era + " " + p.route; !seen[of] {
-			seen[of] = true
+		if key := p.era + " " + p.route; !seen[key] {
+			seen[key] = true
 			each[p.String()] = true
 		}
 	}
@@ -536,26 +536,26 @@ access:
 	}
 	houses[0].story, houses[1].story = "/health/none", "/health/none"
 	probes := slices.Concat(mcpProbes(tools), pageProbes())
-	ask := func(r role, p probe) (of [2]string) {
+	ask := func(r role, p probe) (answers [2]string) {
 		for i, h := range houses {
-			of[i] = h.send(r, p)
+			answers[i] = h.send(r, p)
 			if r.again {
 				h.heads(r, p)
 			}
 		}
-		return of
+		return answers
 	}
 	for _, r := range roles {
 		for _, p := range probes {
-			of := ask(r, p)
-			if of[0] != of[1] {
-				t.Errorf("%s: %s tells the servers apart: -without +with\n%s", r.name, p, cmp.Diff(of[1], of[0]))
+			answers := ask(r, p)
+			if answers[0] != answers[1] {
+				t.Errorf("%s: %s tells the servers apart: -without +with\n%s", r.name, p, cmp.Diff(answers[1], answers[0]))
 			}
-			if strings.Contains(strings.ToLower(of[0]), "zqxword") && !strings.Contains(p.String(), "zqxword") {
-				t.Errorf("%s: %s tells of it\n%s", r.name, p, of[0])
+			if strings.Contains(strings.ToLower(answers[0]), "zqxword") && !strings.Contains(p.String(), "zqxword") {
+				t.Errorf("%s: %s tells of it\n%s", r.name, p, answers[0])
 			}
-			if strings.HasPrefix(of[0], "401") {
-				t.Errorf("%s: %s asks for a token\n%s", r.name, p, of[0])
+			if strings.HasPrefix(answers[0], "401") {
+				t.Errorf("%s: %s asks for a token\n%s", r.name, p, answers[0])
 			}
 		}
 	}
@@ -566,12 +566,12 @@ access:
 	put(t, file, "limits: {rate: 0}\naccess: {default: allow, rules: []}\n")
 	hangUp(t, houses[0].log, "the settings and tokens were read again")
 	testwait.Until(t, func() bool { return strings.Contains(houses[1].log(), "the settings and tokens were read again") }, houses[1].log)
-	shown := map[string]bool{}
+	differs := map[string]bool{}
 	for _, p := range probes {
-		of := ask(roles[0], p)
-		shown[p.route] = shown[p.route] || p.quiet || of[0] != of[1]
+		answers := ask(roles[0], p)
+		differs[p.route] = differs[p.route] || p.quiet || answers[0] != answers[1]
 	}
-	for route, ok := range shown {
+	for route, ok := range differs {
 		if !ok && route != "/health/" { // no entry has this address
 			t.Errorf("nobody is shown nothing by %s: the test tests nothing", route)
 		}

@@ -107,11 +107,11 @@ func messagesIn(t *testing.T, root string) map[string][]string {
 				key, ok := n.Key.(*ast.Ident)
 				return !ok || !slices.Contains([]string{"Long", "Example", "fires", "quiet"}, key.Name)
 			case *ast.CallExpr: // patterns
-				of, ok := n.Fun.(*ast.SelectorExpr)
+				selector, ok := n.Fun.(*ast.SelectorExpr)
 				if !ok {
 					return true
 				}
-				name, ok := of.X.(*ast.Ident)
+				name, ok := selector.X.(*ast.Ident)
 				return !ok || name.Name != "regexp"
 			case *ast.BasicLit:
 				if n.Kind == token.STRING {

@@ -74,8 +74,8 @@ func (u *user) detect(a *agents.Agent) {
 	}
 }
 
-// listed returns the label of the root of each skill, by the name of the skill.
-func (u *user) listed() map[string]string {
+// labels returns the label of the root of each skill, by the name of the skill.
+func (u *user) labels() map[string]string {
 	out, _ := u.run("", "list", "--json", "--no-builtin")
 	var list struct {
 		Skills []struct{ Name, Root string }
@@ -134,7 +134,7 @@ func TestEveryPlace(t *testing.T) {
 		if moved && len(want) != len(agents.Labels()) {
 			t.Errorf("%d places of %d", len(want), len(agents.Labels()))
 		}
-		got, readers := u.listed(), u.readers()
+		got, readers := u.labels(), u.readers()
 		for label, root := range want {
 			if got[label] != root {
 				t.Errorf("the skill in the folder of %s is listed under %q, want %s", label, got[label], root)
@@ -160,11 +160,11 @@ func TestCommonNames(t *testing.T) {
 		u := newUser(t)
 		u.put("it", filepath.Join(u.project, filepath.FromSlash(p.Project)))
 		u.must(os.WriteFile(filepath.Join(u.project, "package.json"), []byte(`{"dependencies": {"evergreen": "1"}, "name": "eve"}`), 0o644))
-		if got := u.listed(); len(got) > 0 {
+		if got := u.labels(); len(got) > 0 {
 			t.Errorf("%s is read without %s: %v", p.Project, p.Agent.Name, got)
 		}
 		u.detect(p.Agent)
-		if got := u.listed(); got["it"] != p.InProject {
+		if got := u.labels(); got["it"] != p.InProject {
 			t.Errorf("%s is not read with %s: %v", p.Project, p.Agent.Name, got)
 		}
 	}
@@ -195,7 +195,7 @@ func TestMovedHomes(t *testing.T) {
 				}
 			}
 			u.vars[v.Name] = to
-			got := u.listed()
+			got := u.labels()
 			if got[label] != label || len(got) != names {
 				t.Errorf("list has %v, want %d of %s", got, names, to)
 			}
@@ -259,23 +259,23 @@ func TestMovedBadly(t *testing.T) {
 	} {
 		u.vars["CODEX_HOME"] = value
 		_, said := u.run("", "list")
-		got := u.listed()
+		got := u.labels()
 		if want := !filepath.IsAbs(value); said != warning || (got["mine"] == "codex-user") != want || got["rel"] != "" {
 			t.Errorf("CODEX_HOME=%s: %v, %q, want %q", value, got, said, warning)
 		}
 	}
 	u.vars["CODEX_HOME"] = filepath.Join(u.project, "rel")
-	if out, _ := u.run("", "list", "--json"); !strings.Contains(out, `"scope": "project"`) || u.listed()["rel"] != "codex-user" {
+	if out, _ := u.run("", "list", "--json"); !strings.Contains(out, `"scope": "project"`) || u.labels()["rel"] != "codex-user" {
 		t.Errorf("a home in the project: %s", out)
 	}
 	u.vars["CODEX_HOME"] = filepath.Join(u.project, ".codex")
 	u.put("same", filepath.Join(u.project, ".codex", "skills"))
-	if got := u.listed(); got["same"] != "codex-project" {
+	if got := u.labels(); got["same"] != "codex-project" {
 		t.Errorf("a home that is the project's folder: %v", got)
 	}
 	u.vars["CODEX_HOME"] = ""
 	u.vars["XDG_CONFIG_HOME"] = file
-	if got := u.listed(); got["mine"] != "codex-user" {
+	if got := u.labels(); got["mine"] != "codex-user" {
 		t.Errorf("XDG_CONFIG_HOME names a file: %v", got)
 	}
 }

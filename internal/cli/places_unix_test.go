@@ -113,7 +113,7 @@ func seekFolders(t *testing.T, set string, tokens bool) {
 			probes = append(probes, in(p, "zqx-broken", name), in(p, "zqx-broken", "dir-1/"+name))
 		}
 	}
-	shown := map[string]bool{"dir-1/b-out": false, "dir-1/linking": false, "dir-2/twin": false, "dir-3": false, "b-large": false}
+	seen := map[string]bool{"dir-1/b-out": false, "dir-1/linking": false, "dir-2/twin": false, "dir-3": false, "b-large": false}
 	look := func() {
 		h.story = "/health/none"
 		for _, story := range regexp.MustCompile(`/health/skipped-[0-9a-f]+`).FindAllString(h.ask("GET", "/?state=skipped", "", r.headers...).body, -1) {
@@ -124,8 +124,8 @@ func seekFolders(t *testing.T, set string, tokens bool) {
 			if !tokens {
 				answer = baseDirectory.ReplaceAllString(answer, "")
 			}
-			for word := range shown {
-				shown[word] = shown[word] || strings.Contains(answer, word)
+			for word := range seen {
+				seen[word] = seen[word] || strings.Contains(answer, word)
 			}
 			if i := strings.Index(answer, "canary"); i >= 0 {
 				t.Errorf("%s names a folder: …%s…", p, answer[max(0, i-150):min(len(answer), i+100)])
@@ -141,7 +141,7 @@ func seekFolders(t *testing.T, set string, tokens bool) {
 	if where := at("canary-one", "b-yaml", "SKILL.md"); !strings.Contains(log(), where) {
 		t.Errorf("the log does not say where: no %s in\n%s", where, log())
 	}
-	for word, ok := range shown {
+	for word, ok := range seen {
 		if !ok {
 			t.Errorf("no answer has %s: the test tests nothing", word)
 		}

@@ -16,7 +16,7 @@ import (
 
 // knownFile is the file of --baseline, with the known findings.
 type knownFile struct {
-	path, shown string
+	path, label string
 	data        []byte // the content that was read, or nil if there is no file
 	known       *scan.Baseline
 }
@@ -30,21 +30,21 @@ func (f *scanFlags) readBaseline(env *console.Env) (*knownFile, error) {
 	case f.baseline == "":
 		return nil, nil
 	}
-	k := &knownFile{path: env.Absolute(f.baseline), shown: display.Echo(f.baseline), known: &scan.Baseline{}}
+	k := &knownFile{path: env.Absolute(f.baseline), label: display.Echo(f.baseline), known: &scan.Baseline{}}
 	var err error
 	k.data, err = settings.ReadNamed(k.path, scan.MaxSize)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && f.write:
 		return k, nil
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, command.RunError("--write writes the current findings into it", "--baseline %s: there is no such file", k.shown)
+		return nil, command.RunError("--write writes the current findings into it", "--baseline %s: there is no such file", k.label)
 	case err != nil:
-		return nil, command.RunError("", "--baseline %s cannot be read: %w", k.shown, command.Cause(err))
+		return nil, command.RunError("", "--baseline %s cannot be read: %w", k.label, command.Cause(err))
 	}
 	if k.known, err = scan.Parse(k.data); err != nil {
 		var bad *jsonfile.Error
 		if errors.As(err, &bad) {
-			return nil, command.RunError(bad.Fix, "%s:%d:%d: %s", k.shown, bad.Line, bad.Column, bad.Message)
+			return nil, command.RunError(bad.Fix, "%s:%d:%d: %s", k.label, bad.Line, bad.Column, bad.Message)
 		}
 		return nil, err
 	}
@@ -65,9 +65,9 @@ func (k *knownFile) rewrite(env *console.Env, run *report.ScanRun) error {
 		err = edit.Replace(edit.Named(k.path), k.data, data)
 	}
 	if err != nil {
-		return command.RunError("make it writable, or name another file", "--baseline %s was not written: %w", k.shown, command.Cause(err))
+		return command.RunError("make it writable, or name another file", "--baseline %s was not written: %w", k.label, command.Cause(err))
 	}
-	env.Err().Line("%s has %s now", k.shown, display.Count(n, "finding"))
+	env.Err().Line("%s has %s now", k.label, display.Count(n, "finding"))
 	k.known = now
 	return nil
 }
@@ -75,7 +75,7 @@ func (k *knownFile) rewrite(env *console.Env, run *report.ScanRun) error {
 // silence removes the known findings from a run.
 func (k *knownFile) silence(run *report.ScanRun) {
 	for _, s := range run.Skills {
-		run.File = k.shown
+		run.File = k.label
 		run.Known += k.known.Silence(s.Place, &s.Report)
 	}
 }

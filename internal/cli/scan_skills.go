@@ -176,12 +176,12 @@ func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []strin
 			rest = append(rest, word)
 			continue
 		}
-		of, done, err := outside(ctx, env, f.from.Config, word)
+		entries, done, err := outside(ctx, env, f.from.Config, word)
 		if err != nil {
 			return nil, false, nil, err
 		}
 		f.done = append(f.done, done)
-		all = append(all, of...)
+		all = append(all, entries...)
 	}
 	if words = rest; len(words) == 0 {
 		return all, false, nil, nil

@@ -57,7 +57,7 @@ func newWorld(seed uint64, roots int) *world {
 	return w
 }
 
-func (w *world) pick(of ...string) string { return of[w.IntN(len(of))] }
+func (w *world) pick(words ...string) string { return words[w.IntN(len(words))] }
 
 // uri returns the path of a skill as it is in URIs. If there is only one root, it has no label.
 func (w *world) uri(path string) string {

@@ -36,8 +36,8 @@ func TestServeAccess(t *testing.T) {
 	head := "access:\n  default: deny\n  tokens:\n    - {hash: " + annaLine + ", subject: anna, groups: [insiders]}\n"
 	const common, inside = "    - allow: [\"skill://common\"]\n", "    - {groups: [insiders], allow: [\"skill://**\"]}\n"
 	withBert := "    - {hash: " + bertLine + ", subject: bert}\n"
-	held := head + withBert + "  rules:\n" + common + inside + "    - deny: [\"skill://sercet\"]\n" + strange
-	put(t, file, held)
+	text := head + withBert + "  rules:\n" + common + inside + "    - deny: [\"skill://sercet\"]\n" + strange
+	put(t, file, text)
 
 	url, log := servingLog(t, "--dir", dir, "--config", file, "--token-file", tokens)
 	sees := func(token string) string {
@@ -79,10 +79,10 @@ func TestServeAccess(t *testing.T) {
 	hangUp(t, log, `reason="`+file+` no longer has access.rules, `)
 	expect("after a file that was emptied", map[string]string{anna: "3 skills,", bert: "1 skill,", carl: "1 skill,"})
 
-	put(t, file, strings.TrimSuffix(held, strange))
+	put(t, file, strings.TrimSuffix(text, strange))
 	const cut = " is only the beginning of the previous file, lacks rules or token owners that are in effect, and looks cut short; write the whole file again, or, if you intend to remove something, make another change too, such as a comment in place of it, or restart the server\""
 	hangUp(t, log, `reason="`+file+cut)
-	put(t, file, strings.TrimSpace(held)) // without the last line break
+	put(t, file, strings.TrimSpace(text)) // without the last line break
 	put(t, tokens, carlLine+" car")
 	hangUp(t, log, `reason="--token-file `+tokens+cut)
 	expect("after files that were cut short", map[string]string{anna: "3 skills,", bert: "1 skill,", carl: "1 skill,"})
@@ -102,10 +102,10 @@ func TestServeAccess(t *testing.T) {
 
 	// A client is in the groups that the file lists after a reload: first in another group, then in
 	// the first one again.
-	put(t, file, strings.Replace(held, "groups: [insiders]}\n    - {hash", "groups: [outsiders]}\n    - {hash", 1))
+	put(t, file, strings.Replace(text, "groups: [insiders]}\n    - {hash", "groups: [outsiders]}\n    - {hash", 1))
 	again()
 	expect("with another group", map[string]string{anna: "1 skill,", bert: "1 skill,"})
-	put(t, file, held)
+	put(t, file, text)
 	again()
 	expect("with its group again", map[string]string{anna: "3 skills,", bert: "1 skill,"})
 

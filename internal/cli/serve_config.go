@@ -105,14 +105,14 @@ func (o *serveConfig) handler(w io.Writer, level slog.Leveler) slog.Handler {
 	return slog.NewTextHandler(visibleLines{w, func(line []byte) []byte { return []byte(display.Visible(string(line), display.Escaped)) }}, &slog.HandlerOptions{Level: level})
 }
 
-// visibleLines is a writer of whole lines. It converts each line with the function shown.
+// visibleLines is a writer of whole lines. It changes each line with the function convert.
 type visibleLines struct {
-	w     io.Writer
-	shown func(line []byte) []byte
+	w       io.Writer
+	convert func(line []byte) []byte
 }
 
 func (v visibleLines) Write(line []byte) (int, error) {
-	_, err := v.w.Write(v.shown(line))
+	_, err := v.w.Write(v.convert(line))
 	return len(line), err
 }
 

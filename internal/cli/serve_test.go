@@ -199,14 +199,14 @@ func TestServeClientStopsReading(t *testing.T) {
 	in, client := io.Pipe()
 	defer client.Close()
 	env.Stdin = in
-	out := &gate{locked: new(locked), held: make(chan struct{}), open: make(chan struct{})}
+	out := &gate{locked: new(locked), blocked: make(chan struct{}), open: make(chan struct{})}
 	defer close(out.open)
 	env.Stdout = out
 	ctx, signal := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
 	go func() { ended <- cli.Main(ctx, env, []string{"serve", "--dir", env.Home}) }()
 	io.WriteString(client, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`+"\n")
-	<-out.held
+	<-out.blocked
 	signal()
 	select {
 	case code := <-ended:
@@ -243,12 +243,12 @@ func TestServeIsPrivate(t *testing.T) {
 // gate is a stream that holds back its first write.
 type gate struct {
 	*locked
-	once       sync.Once
-	held, open chan struct{}
+	once          sync.Once
+	blocked, open chan struct{}
 }
 
 func (g *gate) Write(p []byte) (int, error) {
-	g.once.Do(func() { close(g.held) })
+	g.once.Do(func() { close(g.blocked) })
 	<-g.open
 	return g.locked.Write(p)
 }

@@ -90,7 +90,7 @@ func shellWorld(t *testing.T) (home string) {
 func testShell(t *testing.T, s *screen) {
 	for _, c := range []struct {
 		typed string
-		shown []string
+		texts []string
 	}{
 		// These lines are completed and run.
 		{"knack conf\t pa\t\r", []string{"knack.yaml"}},
@@ -117,7 +117,7 @@ func testShell(t *testing.T, s *screen) {
 			c.typed = strings.Replace(c.typed, "\t\t", "\t", 1)
 		}
 		s.send(c.typed)
-		for _, want := range c.shown {
+		for _, want := range c.texts {
 			if !s.shows(want) {
 				t.Errorf("%q: the screen does not show %q:\n%s", c.typed, want, s.text())
 				break

@@ -615,12 +615,12 @@ func TestUpstreamProgress(t *testing.T) {
 	at, _ := upstream(t, map[string]string{"docx/SKILL.md": "---\nname: docx\ndescription: Use docx.\n---\nDocx.\n", "pdf/SKILL.md": "---\nname: pdf\ndescription: Use pdf.\n---\nPdf.\n"}, token)
 	for _, terminal := range []bool{true, false} {
 		f := newFront(t, at)
-		shown, ended := make(chan bool), make(chan int, 1)
-		show := sync.OnceFunc(func() { close(shown) })
+		lineShown, ended := make(chan bool), make(chan int, 1)
+		show := sync.OnceFunc(func() { close(lineShown) })
 		t.Cleanup(show)
 		f.change = func(request, answer string) string {
 			if strings.Contains(request, "resources/read") && strings.Contains(request, "pdf") {
-				<-shown
+				<-lineShown
 			}
 			return answer
 		}

@@ -52,7 +52,7 @@ func TestUsageIsKept(t *testing.T) {
 				a.call("2026-07-28", anna, "prompts/get", "away", `{"name":"away"}`)
 			}
 			a.call("2026-07-28", anna, "resources/read", "skill://common/none.txt", `{"uri":"skill://common/none.txt"}`)
-			of := func(token string) (f figures) {
+			figuresOf := func(token string) (f figures) {
 				_, text, _ := a.send("GET", "/api/v1/usage", token, "")
 				if err := json.Unmarshal([]byte(text), &f); err != nil {
 					t.Fatal(text)
@@ -70,11 +70,11 @@ func TestUsageIsKept(t *testing.T) {
 				}{name, 2 * round})
 			}
 			// The server answers before it has read the file.
-			testwait.Within(testwait.Patience, func() bool { return of(anna).Count.Loaded == whole.Count.Loaded })
-			if diff := cmp.Diff(whole, of(anna)); diff != "" {
+			testwait.Within(testwait.Patience, func() bool { return figuresOf(anna).Count.Loaded == whole.Count.Loaded })
+			if diff := cmp.Diff(whole, figuresOf(anna)); diff != "" {
 				t.Errorf("round %d: a reader who sees all: -want +got\n%s", round, diff)
 			}
-			if diff := cmp.Diff(some, of(bert)); diff != "" {
+			if diff := cmp.Diff(some, figuresOf(bert)); diff != "" {
 				t.Errorf("round %d: a reader with a rule: -want +got\n%s", round, diff)
 			}
 			_, metrics, _ := a.send("GET", "/metrics", anna, "")

@@ -203,7 +203,7 @@ func (c Client) ServerIn(p Env, file string, s Server) Server {
 	readers := 0
 	for _, other := range Clients() {
 		if slices.ContainsFunc(other.locations, func(at location) bool {
-			return at.scope == Project && at.is(p, file)
+			return at.scope == Project && at.isFile(p, file)
 		}) {
 			readers++
 		}
@@ -215,8 +215,8 @@ func (c Client) ServerIn(p Env, file string, s Server) Server {
 	return s
 }
 
-// is reports whether the location is the given file, through any path.
-func (at location) is(p Env, file string) bool {
+// isFile reports whether the location is the given file, through any path.
+func (at location) isFile(p Env, file string) bool {
 	own := filepath.FromSlash(at.file(p))
 	return own == file || own != "" && realpath.Answers(own) && realpath.Same(own, file)
 }

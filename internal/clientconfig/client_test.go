@@ -289,7 +289,7 @@ func TestEntry(t *testing.T) {
 // of the token or a placeholder, in the form of each client. An entry for another server mentions
 // no token.
 func TestEntryWithToken(t *testing.T) {
-	header := func(of string) string { return `"headers": {"Authorization": "Bearer ` + of + `"}` }
+	header := func(token string) string { return `"headers": {"Authorization": "Bearer ` + token + `"}` }
 	for id, want := range map[string]string{
 		"claude-code": header("${KNACK_TOKEN}"), "cursor": header("${env:KNACK_TOKEN}"), "windsurf": header("${env:KNACK_TOKEN}"), "gemini-cli": header("${KNACK_TOKEN}"), "copilot-cli": header("${KNACK_TOKEN}"), "qwen-code": header("${KNACK_TOKEN}"),
 		"vscode": header("YOUR-TOKEN"), "zed": header("YOUR-TOKEN"), "opencode": header("{env:KNACK_TOKEN}"),

@@ -38,13 +38,13 @@ const (
 	off
 )
 
-// judge returns what a setting's value decides about a skill.
-type judge func(value any, s Subject) verdict
+// verdictFunc returns what a setting's value decides about a skill.
+type verdictFunc func(value any, s Subject) verdict
 
 // judges contains a function for each setting, by its key in the table of agents. A later file
 // overrides an earlier one. A list of names cannot turn a skill on, so the lists of all files apply
 // together.
-var judges = map[string]judge{
+var judges = map[string]verdictFunc{
 	"skillOverrides":         overridden, // Claude Code
 	"skills.config":          configured, // Codex
 	"disabledSkills":         named,      // Copilot CLI

@@ -54,10 +54,10 @@ func TestChosenArguments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, shown := range []string{string(ch.EntryBefore), string(ch.EntryAfter), ch.Differences[0].Old} {
+			for _, text := range []string{string(ch.EntryBefore), string(ch.EntryAfter), ch.Differences[0].Old} {
 				for _, secret := range []string{"in-an-argument", "in-a-variable", "in-a-header"} {
-					if strings.Contains(shown, secret) {
-						t.Errorf("%s is shown:\n%s", secret, shown)
+					if strings.Contains(text, secret) {
+						t.Errorf("%s is shown:\n%s", secret, text)
 					}
 				}
 			}
@@ -79,9 +79,9 @@ func TestChosenArguments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, kept := range []string{"in-a-variable", "in-a-header"} {
-				if !bytes.Contains(data, []byte(kept)) {
-					t.Errorf("%s is gone:\n%s", kept, data)
+			for _, value := range []string{"in-a-variable", "in-a-header"} {
+				if !bytes.Contains(data, []byte(value)) {
+					t.Errorf("%s is gone:\n%s", value, data)
 				}
 			}
 			again, err := c.Plan(p, s, choice)

@@ -264,18 +264,18 @@ func remove(o *hujson.Object, key string) {
 			last.AfterExtra = nil
 		}
 	}
-	kept := slices.Clone(gone.Name.BeforeExtra)
+	comments := slices.Clone(gone.Name.BeforeExtra)
 	for _, b := range []hujson.Extra{gone.Name.AfterExtra, gone.Value.BeforeExtra, gone.Value.AfterExtra} {
 		if !b.IsStandard() {
-			kept = append(kept, b...)
+			comments = append(comments, b...)
 		}
 	}
 	switch after := bytes.TrimLeft(*next, " \t"); {
-	case kept.IsStandard() && sameLine(*next) == 0:
+	case comments.IsStandard() && sameLine(*next) == 0:
 	case bytes.HasPrefix(after, []byte("/")):
-		*next = append(kept, after...)
-	case !kept.IsStandard():
-		*next = append(bytes.TrimRight(kept, " \t\r\n"), *next...)
+		*next = append(comments, after...)
+	case !comments.IsStandard():
+		*next = append(bytes.TrimRight(comments, " \t\r\n"), *next...)
 	}
 	o.Members = slices.Delete(o.Members, i, i+1)
 }

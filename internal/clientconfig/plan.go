@@ -276,7 +276,7 @@ func (c Client) readFiles(p Env, choice Choice) (all []candidate) {
 // isUsers reports whether a file belongs to the user, not to a project.
 func (c Client) isUsers(p Env, file string) bool {
 	return slices.ContainsFunc(c.locations, func(at location) bool {
-		return at.scope == User && at.is(p, file)
+		return at.scope == User && at.isFile(p, file)
 	})
 }
 
@@ -375,7 +375,7 @@ func (c *Change) Write() error {
 	case !c.existed:
 		return edit.Create(c.place, c.After, c.mode)
 	}
-	kept, isNew, err := edit.Backup(c.place, c.Before)
+	backup, isNew, err := edit.Backup(c.place, c.Before)
 	if err != nil {
 		return err
 	}
@@ -385,10 +385,10 @@ func (c *Change) Write() error {
 		err = edit.Replace(c.place, c.Before, c.After)
 	}
 	if err != nil && isNew {
-		return errors.Join(err, edit.Remove(kept)) // without a change, no backup is needed
+		return errors.Join(err, edit.Remove(backup)) // without a change, no backup is needed
 	} else if err != nil {
 		return err
 	}
-	c.Backup = kept
+	c.Backup = backup
 	return nil
 }

@@ -523,8 +523,8 @@ func TestWrite(t *testing.T) {
 			t.Errorf("%s: writes over another's change: %v", c.ID, err)
 		}
 		second := write(t, c, p)
-		if kept, err := os.ReadFile(second.Backup); err != nil || string(kept) != mine+"\n" {
-			t.Errorf("%s: %s holds %q, %v", c.ID, second.Backup, kept, err)
+		if data, err := os.ReadFile(second.Backup); err != nil || string(data) != mine+"\n" {
+			t.Errorf("%s: %s holds %q, %v", c.ID, second.Backup, data, err)
 		}
 		if info, err := os.Stat(second.File); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o640 {
 			t.Errorf("%s: %v %v", c.ID, info.Mode(), err)

@@ -32,17 +32,17 @@ func NewServer(os, program, version string) Server {
 // is the first word, or the words with which npx starts knack's package.
 func split(words []string) (program, args []string) {
 	at := 0
-	is := func(names ...string) bool {
+	next := func(names ...string) bool {
 		if at < len(words) && slices.Contains(names, strings.ToLower(words[at])) {
 			at++
 			return true
 		}
 		return false
 	}
-	if is("cmd", "cmd.exe") && !is("/c") || !is("npx", "npx.cmd") {
+	if next("cmd", "cmd.exe") && !next("/c") || !next("npx", "npx.cmd") {
 		at = 0
 	} else {
-		is("-y", "--yes")
+		next("-y", "--yes")
 		if at < len(words) && (words[at] == npmPackage || strings.HasPrefix(words[at], npmPackage+"@")) {
 			return words[:at+1], words[at+1:]
 		}

@@ -26,11 +26,11 @@ func TestTable(t *testing.T) {
 		}
 		variables[v.Name] = v.Default
 	}
-	place := func(of, at string) {
+	place := func(agent, at string) {
 		first, rest, _ := strings.Cut(at, "/")
 		_, known := variables[strings.TrimPrefix(first, "$")]
 		if first != "" && first != "." && first != "~" && !(known && first[0] == '$') || rest != "" && path.Clean(rest) != rest {
-			t.Errorf("%s: %q is no place", of, at)
+			t.Errorf("%s: %q is no place", agent, at)
 		}
 	}
 	for _, a := range All() {

@@ -267,8 +267,8 @@ func (k *keys) typed(b byte) (end bool) {
 // pasted processes a byte within a paste.
 func (k *keys) pasted(b byte) {
 	if b != pasteEnd[k.match] {
-		for _, held := range []byte(pasteEnd[:k.match]) {
-			k.show(held)
+		for _, matched := range []byte(pasteEnd[:k.match]) {
+			k.show(matched)
 		}
 		k.match = 0
 	}

@@ -42,12 +42,12 @@ func (w *now) open(f *os.File) {
 		return
 	}
 	_ = raw.Control(func(fd uintptr) {
-		var is, again unix.Stat_t
+		var first, again unix.Stat_t
 		flags, err := unix.FcntlInt(fd, unix.F_GETFL, 0)
-		if err != nil || flags&unix.O_ACCMODE == unix.O_RDONLY || unix.Fstat(int(fd), &is) != nil {
+		if err != nil || flags&unix.O_ACCMODE == unix.O_RDONLY || unix.Fstat(int(fd), &first) != nil {
 			return
 		}
-		switch is.Mode & unix.S_IFMT {
+		switch first.Mode & unix.S_IFMT {
 		case unix.S_IFSOCK: // Node's pipes are sockets
 			if w.fd, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0); err == nil {
 				w.send = func(pieces [][]byte) (int, error) {
@@ -58,7 +58,7 @@ func (w *now) open(f *os.File) {
 			w.fd, err = unix.Open("/proc/self/fd/"+strconv.Itoa(int(fd)), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 			switch {
 			case err != nil:
-			case unix.Fstat(w.fd, &again) != nil || again.Dev != is.Dev || again.Ino != is.Ino:
+			case unix.Fstat(w.fd, &again) != nil || again.Dev != first.Dev || again.Ino != first.Ino:
 				_ = unix.Close(w.fd)
 			default:
 				w.send = func(pieces [][]byte) (int, error) { return unix.Writev(w.fd, pieces) }

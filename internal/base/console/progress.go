@@ -98,7 +98,7 @@ type progress struct {
 	begun time.Time
 	timer *time.Timer
 	steps []*Step
-	shown string // the current line, or ""
+	drawn string // the current line, or ""
 }
 
 // startProgress starts with the step [working]. It shows nothing before progressDelay.
@@ -152,19 +152,19 @@ func (p *progress) line(after time.Duration) string {
 
 // draw replaces the line. It uses no escape sequences, since some consoles do not understand them.
 func (p *progress) draw(line string) {
-	if line == p.shown {
+	if line == p.drawn {
 		return
 	}
-	rest := max(len(p.shown)-len(line), 0)
+	rest := max(len(p.drawn)-len(line), 0)
 	_, _ = io.WriteString(p.w, "\r"+line+strings.Repeat(" ", rest)+strings.Repeat("\b", rest))
-	p.shown = line
+	p.drawn = line
 }
 
 // erase removes the line.
 func (p *progress) erase() {
-	if p.shown != "" {
-		_, _ = io.WriteString(p.w, "\r"+strings.Repeat(" ", len(p.shown))+"\r")
-		p.shown = ""
+	if p.drawn != "" {
+		_, _ = io.WriteString(p.w, "\r"+strings.Repeat(" ", len(p.drawn))+"\r")
+		p.drawn = ""
 	}
 }
 

@@ -10,31 +10,31 @@ import (
 // half of the n characters. If no sentence ends there, it cuts between words, or else inside a
 // word, and adds an ellipsis. At least half of the n characters are used.
 func Cut(s string, n int) string {
-	kept, elided := Shorten(s, n)
+	start, elided := Shorten(s, n)
 	if elided {
-		return kept + Ellipsis
+		return start + Ellipsis
 	}
-	return kept
+	return start
 }
 
 // Fill is like [Cut] but uses more of the n characters. It looks for the end of a sentence or word
 // only in the last eighth, or in the last ten characters if these are more.
 func Fill(s string, n int) string {
-	kept, elided := shorten(s, n, max(n/2, n-max(n/8, 10)))
+	start, elided := shorten(s, n, max(n/2, n-max(n/8, 10)))
 	if elided {
-		return kept + Ellipsis
+		return start + Ellipsis
 	}
-	return kept
+	return start
 }
 
 // Ellipsis marks a text that was cut.
 const Ellipsis = "…"
 
 // Shorten is [Cut] without the ellipsis. elided reports whether to add one.
-func Shorten(s string, n int) (kept string, elided bool) { return shorten(s, n, n/2) }
+func Shorten(s string, n int) (start string, elided bool) { return shorten(s, n, n/2) }
 
 // shorten is like [Shorten], but the result has more than least characters.
-func shorten(s string, n, least int) (kept string, elided bool) {
+func shorten(s string, n, least int) (start string, elided bool) {
 	if n <= 0 {
 		return "", false
 	}

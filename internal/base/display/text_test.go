@@ -93,15 +93,15 @@ func TestAppendVisibleJSON(t *testing.T) {
 	if err := enc.Encode(map[string]string{"text": value}); err != nil {
 		t.Fatal(err)
 	}
-	is := AppendVisibleJSON([]byte("before "), []byte(was.String()))
+	encoded := AppendVisibleJSON([]byte("before "), []byte(was.String()))
 	var got map[string]string
-	if err := json.Unmarshal(is[len("before "):], &got); err != nil {
+	if err := json.Unmarshal(encoded[len("before "):], &got); err != nil {
 		t.Fatal(err)
 	}
 	if got["text"] != value {
 		t.Error("the value is another")
 	}
-	for _, r := range strings.TrimSuffix(string(is), "\n") {
+	for _, r := range strings.TrimSuffix(string(encoded), "\n") {
 		if unicode.In(r, unicode.Cc, unicode.Zl, unicode.Zp, unicode.Bidi_Control) || r >= 0xe0000 {
 			t.Errorf("%U stands in it", r)
 		}

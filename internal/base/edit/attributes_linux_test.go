@@ -68,12 +68,12 @@ func TestReplaceKeepsAttributes(t *testing.T) {
 	set(t, path, aclOfFile, acl(4))
 	before := attributesOf(t, path)
 	mode, _ := os.Stat(path)
-	kept, _, err := Backup(path, []byte("old"))
+	backup, _, err := Backup(path, []byte("old"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	difftest.Same(t, attributesOf(t, kept), before, "the backup")
-	if err := os.Remove(kept); err != nil {
+	difftest.Same(t, attributesOf(t, backup), before, "the backup")
+	if err := os.Remove(backup); err != nil {
 		t.Fatal(err)
 	}
 	if err := Replace(path, []byte("old"), []byte("new")); err != nil {

@@ -200,7 +200,7 @@ const maxBackups = 1000
 // path.bak1, path.bak2 and so on. Backup returns its path. If one of these files already has the
 // same data and permissions, Backup returns that path, and isNew is false. Backup refuses the same
 // files as [Replace].
-func Backup(path string, data []byte) (kept string, isNew bool, err error) {
+func Backup(path string, data []byte) (backup string, isNew bool, err error) {
 	writing.RLock()
 	defer writing.RUnlock()
 	err = inFolderOf(path, func(in *os.Root, name string) error {
@@ -219,7 +219,7 @@ func Backup(path string, data []byte) (kept string, isNew bool, err error) {
 				err = pathError("create", path+more, ErrExists)
 				if there.Mode() == info.Mode() && there.Size() == int64(len(data)) {
 					if have, unread := readRegular(in, name+more); unread == nil && bytes.Equal(have, data) {
-						kept = path + more
+						backup = path + more
 						return nil
 					}
 				}
@@ -232,13 +232,13 @@ func Backup(path string, data []byte) (kept string, isNew bool, err error) {
 				defer temp.end()
 			}
 			if err = temp.renameNew(name + more); !errors.Is(err, ErrExists) {
-				kept, isNew = path+more, err == nil
+				backup, isNew = path+more, err == nil
 				return err
 			}
 		}
 		return err
 	})
-	return kept, isNew, err
+	return backup, isNew, err
 }
 
 // Rename gives the file at path another name in its folder. It never replaces another file. If the
@@ -286,19 +286,19 @@ func regular(in *os.Root, name string) (fs.FileInfo, error) {
 }
 
 // write writes data to a new file beside the file called name, and syncs it. The new file gets the
-// permissions in of, and the owner and attributes of that file.
-func write(in *os.Root, name string, of fs.FileInfo, data []byte) (*temporary, error) {
+// permissions in model, and the owner and attributes of that file.
+func write(in *os.Root, name string, model fs.FileInfo, data []byte) (*temporary, error) {
 	temp, err := writeNew(in, 0o600, data)
 	if err != nil {
 		return nil, err
 	}
 	// A change of owner removes permissions, so the permissions come last. Until then, the mode
 	// prevents access through an ACL that the file inherited from its folder.
-	if err = copyOwner(temp, of); err == nil {
+	if err = copyOwner(temp, model); err == nil {
 		err = copyAttributes(temp, name)
 	}
 	if err == nil {
-		err = in.Chmod(temp.name, of.Mode().Perm())
+		err = in.Chmod(temp.name, model.Mode().Perm())
 	}
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		temp.end()

@@ -128,16 +128,16 @@ func TestCreateAtOnce(t *testing.T) {
 func TestBackup(t *testing.T) {
 	path := put(t, "f", "now", 0o640)
 	for _, want := range []string{"f.bak", "f.bak1", "f.bak2"} {
-		kept, isNew, err := Backup(path, []byte(want))
-		if data, _ := os.ReadFile(kept); err != nil || !isNew || kept != filepath.Join(filepath.Dir(path), want) || string(data) != want {
-			t.Errorf("%s holds %q, %v; want %s", kept, data, err, want)
+		backup, isNew, err := Backup(path, []byte(want))
+		if data, _ := os.ReadFile(backup); err != nil || !isNew || backup != filepath.Join(filepath.Dir(path), want) || string(data) != want {
+			t.Errorf("%s holds %q, %v; want %s", backup, data, err, want)
 		}
-		if info, err := os.Stat(kept); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o640 {
+		if info, err := os.Stat(backup); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o640 {
 			t.Errorf("mode %v, %v", info.Mode(), err)
 		}
 	}
-	if kept, isNew, err := Backup(path, []byte("f.bak1")); err != nil || isNew || filepath.Base(kept) != "f.bak1" {
-		t.Errorf("the same content again: %s, %t, %v", kept, isNew, err)
+	if backup, isNew, err := Backup(path, []byte("f.bak1")); err != nil || isNew || filepath.Base(backup) != "f.bak1" {
+		t.Errorf("the same content again: %s, %t, %v", backup, isNew, err)
 	}
 	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 4 {
 		t.Errorf("something is left beside it: %v", entries)

@@ -107,11 +107,11 @@ func sweep(parent *os.Root, name string, keep func(path string) error) error {
 		return err
 	}
 	defer dir.Close()
-	held, err := hold(parent, name, dir, 0)
+	handle, err := hold(parent, name, dir, 0)
 	if err != nil {
 		return err
 	}
-	defer held.Close()
+	defer handle.Close()
 	for _, part := range []string{swapFolder, asideWas} {
 		if info, err := dir.Lstat(part); err != nil && errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
 			continue // neither knack nor the user made it, since a tree is a folder
@@ -128,7 +128,7 @@ func sweep(parent *os.Root, name string, keep func(path string) error) error {
 	// process must not find its folder half removed.
 	gone := tempPrefix + rand.Text()
 	if parent.Rename(name, gone) != nil { // Windows cannot move a folder with an open file
-		held.Close()
+		handle.Close()
 		gone = name
 	}
 	// Remove the lock last. Otherwise another process could mistake the rest for a folder of the

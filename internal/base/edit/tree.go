@@ -29,7 +29,7 @@ type Tree struct {
 	in    *os.Root // dir
 	name  string   // the tree's folder in dir
 	root  *os.Root // the tree's folder, open until it is placed
-	held  *os.File
+	lock  *os.File
 }
 
 // Names of the entries in the folder with the temporary name.
@@ -69,7 +69,7 @@ func newTree(in *os.Root) (_ *Tree, err error) {
 	if t.in, err = openIn(in, name); err != nil {
 		return nil, err
 	}
-	if t.held, err = hold(in, name, t.in, os.O_EXCL); err != nil {
+	if t.lock, err = hold(in, name, t.in, os.O_EXCL); err != nil {
 		return nil, err
 	}
 	if err := t.in.Mkdir(newFolder, 0o755); err != nil {
@@ -340,9 +340,9 @@ func (t *Tree) Remove() error {
 			err = pathError("remove", t.Path(), err)
 		}
 	}
-	if t.held != nil {
-		t.held.Close()
-		t.held = nil
+	if t.lock != nil {
+		t.lock.Close()
+		t.lock = nil
 	}
 	if t.in != nil {
 		_ = t.in.Remove(heldFile)

@@ -223,18 +223,18 @@ func TestSweep(t *testing.T) {
 	}
 	unlocked := filepath.Join(parent, tempPrefix+strings.Repeat("A", 26)) // killed before it was locked
 	other := filepath.Join(parent, "notes")
-	if err := errors.Join(os.Mkdir(unlocked, 0o700), os.Mkdir(other, 0o700), dead.held.Close(), exchanged.held.Close()); err != nil {
+	if err := errors.Join(os.Mkdir(unlocked, 0o700), os.Mkdir(other, 0o700), dead.lock.Close(), exchanged.lock.Close()); err != nil {
 		t.Fatal(err)
 	}
 	failed := errors.New("no room")
 	if err := Sweep(parent, func(string) error { return failed }); !errors.Is(err, failed) {
 		t.Errorf("%v, want %v", err, failed)
 	}
-	kept := filepath.Join(dir, "kept")
-	if err := Sweep(parent, func(path string) error { return os.Rename(path, kept) }); err != nil {
+	moved := filepath.Join(dir, "kept")
+	if err := Sweep(parent, func(path string) error { return os.Rename(path, moved) }); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff(map[string]string{"mine": "old"}, files(t, kept)) + cmp.Diff(newFiles, files(t, alive.Path())); diff != "" {
+	if diff := cmp.Diff(map[string]string{"mine": "old"}, files(t, moved)) + cmp.Diff(newFiles, files(t, alive.Path())); diff != "" {
 		t.Error(diff)
 	}
 	difftest.Same(t, names(t, parent), []string{filepath.Base(alive.dir), "notes"})

@@ -31,7 +31,7 @@ func (f *Fetcher) Led(private bool) *Client {
 // only the server's name or address counts.
 func (c *Client) Watch(ctx context.Context) (watched context.Context, private func() bool) {
 	var via atomic.Pointer[string]
-	var is atomic.Bool
+	var local atomic.Bool
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(address string) { via.Store(&address) },
 		GotConn: func(got httptrace.GotConnInfo) {
@@ -41,7 +41,7 @@ func (c *Client) Watch(ctx context.Context) (watched context.Context, private fu
 			}
 			host, _, err := net.SplitHostPort(at)
 			ip, parsed := netip.ParseAddr(host)
-			is.Store(err == nil && (parsed == nil && !isPublic(ip) || hosts.IsLocal(host)))
+			local.Store(err == nil && (parsed == nil && !isPublic(ip) || hosts.IsLocal(host)))
 		},
-	}), is.Load
+	}), local.Load
 }

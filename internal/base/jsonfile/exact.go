@@ -37,12 +37,12 @@ func exact(d *json.Decoder, t reflect.Type) error {
 	}
 	switch token {
 	case json.Delim('['):
-		var of reflect.Type
+		var elem reflect.Type
 		if t != nil && (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) {
-			of = t.Elem()
+			elem = t.Elem()
 		}
 		for d.More() {
-			if err := exact(d, of); err != nil {
+			if err := exact(d, elem); err != nil {
 				return err
 			}
 		}
@@ -76,9 +76,9 @@ func exactMembers(d *json.Decoder, t reflect.Type) error {
 			return fmt.Errorf("the name %s is there twice", display.Quote(name))
 		}
 		seen[name] = true
-		of, known := fields[name]
+		memberType, known := fields[name]
 		if t != nil && t.Kind() == reflect.Map {
-			of = t.Elem()
+			memberType = t.Elem()
 		}
 		if !known {
 			for field := range fields {
@@ -87,7 +87,7 @@ func exactMembers(d *json.Decoder, t reflect.Type) error {
 				}
 			}
 		}
-		if err := exact(d, of); err != nil {
+		if err := exact(d, memberType); err != nil {
 			return err
 		}
 	}

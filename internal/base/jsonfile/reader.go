@@ -271,13 +271,13 @@ func (r *Reader) unescape(raw string) (s string) {
 }
 
 // value checks that the next value has the given type, by its first byte.
-func (r *Reader) value(field, kind string, is func(c byte) bool) {
+func (r *Reader) value(field, kind string, begins func(c byte) bool) {
 	r.space()
 	r.Last = r.at
 	if r.at == len(r.src) {
 		r.syntax(kind)
 	}
-	if !is(r.src[r.at]) {
+	if !begins(r.src[r.at]) {
 		r.Fail(r.at, r.o.Restore, "%s is not %s", field, kind)
 	}
 }

@@ -14,10 +14,10 @@ type Budget struct {
 	units    int64
 	patience time.Duration
 
-	mu      sync.Mutex
-	held    int64
-	of      map[string]int64 // by client
-	waiting []*waiter
+	mu       sync.Mutex
+	used     int64
+	byClient map[string]int64
+	waiting  []*waiter
 }
 
 type waiter struct {
@@ -28,7 +28,7 @@ type waiter struct {
 
 // NewBudget returns a budget. A request that finds no room waits for at most patience.
 func NewBudget(units int64, patience time.Duration) *Budget {
-	return &Budget{units: units, patience: patience, of: map[string]int64{}}
+	return &Budget{units: units, patience: patience, byClient: map[string]int64{}}
 }
 
 // Open returns an account for a client, which the caller must close. The client "" is not limited
@@ -39,7 +39,7 @@ func (b *Budget) Open(client string) *Account { return &Account{budget: b, clien
 func (b *Budget) Held() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.held
+	return b.used
 }
 
 // Share returns the number of units that a client holds. over reports whether the client gets no
@@ -47,8 +47,8 @@ func (b *Budget) Held() int64 {
 func (b *Budget) Share(client string) (own int64, over bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	own = b.of[client]
-	return own, b.exceedsShare(client, own+1, b.held+1)
+	own = b.byClient[client]
+	return own, b.exceedsShare(client, own+1, b.used+1)
 }
 
 // exceedsShare reports whether a client would hold more than its share. The caller holds mu.
@@ -64,7 +64,7 @@ type Account struct {
 	budget *Budget
 	client string
 	// Guarded by the budget's mu.
-	held            int64
+	used            int64
 	closed, refused bool
 }
 
@@ -113,7 +113,7 @@ func (a *Account) Settle(ctx context.Context, units int64) bool {
 		return true
 	}
 	a.budget.mu.Lock()
-	more := units - a.held
+	more := units - a.used
 	if more < 0 {
 		a.give(-more)
 	}
@@ -139,7 +139,7 @@ func (a *Account) Close() {
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()
 	a.closed = true
-	a.give(a.held)
+	a.give(a.used)
 }
 
 // take takes room if it is free. The caller holds mu.
@@ -149,16 +149,16 @@ func (a *Account) take(units int64) bool {
 	if a.client != "" {
 		most -= b.units / 4
 	}
-	units = min(units, most-a.held)
-	all, own := b.held+units, b.of[a.client]+units
+	units = min(units, most-a.used)
+	all, own := b.used+units, b.byClient[a.client]+units
 	switch {
 	case !a.closed && units <= 0: // the account already holds its maximum
 		return true
 	case a.closed, all > b.units, b.exceedsShare(a.client, own, all):
 		return false
 	}
-	b.held, b.of[a.client] = all, own
-	a.held += units
+	b.used, b.byClient[a.client] = all, own
+	a.used += units
 	return true
 }
 
@@ -168,10 +168,10 @@ func (a *Account) give(units int64) {
 		return
 	}
 	b := a.budget
-	a.held -= units
-	b.held -= units
-	if b.of[a.client] -= units; b.of[a.client] == 0 {
-		delete(b.of, a.client)
+	a.used -= units
+	b.used -= units
+	if b.byClient[a.client] -= units; b.byClient[a.client] == 0 {
+		delete(b.byClient, a.client)
 	}
 	b.waiting = slices.DeleteFunc(b.waiting, func(w *waiter) bool {
 		if !w.account.take(w.units) {

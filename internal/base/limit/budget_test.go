@@ -87,8 +87,8 @@ func TestBudgetIsWaitedFor(t *testing.T) {
 		}
 		small.Close()
 		first.Close()
-		if b.Held() != 0 || len(b.of) != 0 {
-			t.Errorf("%d held, by %v", b.Held(), b.of)
+		if b.Held() != 0 || len(b.byClient) != 0 {
+			t.Errorf("%d held, by %v", b.Held(), b.byClient)
 		}
 	})
 }

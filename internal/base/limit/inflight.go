@@ -8,8 +8,8 @@ import (
 
 // InFlight bounds the running operations for each key. The zero value is ready to use.
 type InFlight[K comparable] struct {
-	mu sync.Mutex
-	of map[K]*slots
+	mu    sync.Mutex
+	byKey map[K]*slots
 }
 
 type slots struct {
@@ -22,13 +22,13 @@ type slots struct {
 // be the same in each call for a key.
 func (l *InFlight[K]) Enter(ctx context.Context, key K, n int, patience time.Duration) (leave func(), err error) {
 	l.mu.Lock()
-	s := l.of[key]
+	s := l.byKey[key]
 	if s == nil {
-		if l.of == nil {
-			l.of = map[K]*slots{}
+		if l.byKey == nil {
+			l.byKey = map[K]*slots{}
 		}
 		s = &slots{taken: make(chan struct{}, n)}
-		l.of[key] = s
+		l.byKey[key] = s
 	}
 	s.users++
 	l.mu.Unlock()
@@ -67,7 +67,7 @@ func (l *InFlight[K]) leave(key K, s *slots, taken bool) {
 		<-s.taken
 	}
 	if s.users--; s.users == 0 {
-		delete(l.of, key)
+		delete(l.byKey, key)
 	}
 }
 
@@ -75,5 +75,5 @@ func (l *InFlight[K]) leave(key K, s *slots, taken bool) {
 func (l *InFlight[K]) Keys() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.of)
+	return len(l.byKey)
 }

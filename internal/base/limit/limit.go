@@ -32,7 +32,7 @@ type Clients struct {
 	most    int
 	now     func() time.Time
 	mu      sync.Mutex
-	of      map[string]*client
+	clients map[string]*client
 	cleaned time.Time // when clients with a full burst were last removed
 }
 
@@ -45,7 +45,7 @@ type client struct {
 
 // New returns Clients that allow each client the given rate.
 func New(rate Rate) *Clients {
-	return &Clients{rate: rate, most: maxClients, now: time.Now, of: map[string]*client{}}
+	return &Clients{rate: rate, most: maxClients, now: time.Now, clients: map[string]*client{}}
 }
 
 // Take counts one request of a client. If the request is not permitted, denied is the number of
@@ -77,23 +77,23 @@ func (c *Clients) Take(name string) (wait time.Duration, denied uint64) {
 // only when that client's burst is full again. Otherwise a client with many names would get many
 // bursts.
 func (c *Clients) find(name string, now time.Time, burst time.Duration) *client {
-	if who := c.of[name]; who != nil {
+	if who := c.clients[name]; who != nil {
 		return who
 	}
-	if len(c.of) >= c.most && now.Sub(c.cleaned) >= burst/2 {
+	if len(c.clients) >= c.most && now.Sub(c.cleaned) >= burst/2 {
 		c.cleaned = now
-		for key, who := range c.of {
+		for key, who := range c.clients {
 			if !who.full.After(now) {
-				delete(c.of, key)
+				delete(c.clients, key)
 			}
 		}
 	}
-	if len(c.of) >= c.most {
-		if name = others; c.of[name] != nil {
-			return c.of[name]
+	if len(c.clients) >= c.most {
+		if name = others; c.clients[name] != nil {
+			return c.clients[name]
 		}
 	}
 	who := &client{}
-	c.of[name] = who
+	c.clients[name] = who
 	return who
 }

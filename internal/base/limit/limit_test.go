@@ -69,8 +69,8 @@ func TestMostClients(t *testing.T) {
 	for i := range 10_000 {
 		in += let(c, strconv.Itoa(i), 1)
 	}
-	if len(c.of) > c.most+1 {
-		t.Errorf("%d clients are kept", len(c.of))
+	if len(c.clients) > c.most+1 {
+		t.Errorf("%d clients are kept", len(c.clients))
 	}
 	if in != c.most+2 {
 		t.Errorf("%d were let in, want each of %d and 2 of all others", in, c.most)
@@ -82,8 +82,8 @@ func TestMostClients(t *testing.T) {
 	if n := let(c, "new", 9); n != 2 {
 		t.Errorf("a new one, once the others have gone: %d, want 2", n)
 	}
-	if len(c.of) > 2 {
-		t.Errorf("%d clients are kept of whom nothing need be known", len(c.of))
+	if len(c.clients) > 2 {
+		t.Errorf("%d clients are kept of whom nothing need be known", len(c.clients))
 	}
 }
 

@@ -22,10 +22,10 @@ const (
 // came in between. A line includes how often it was left out before. If log comes from Log already,
 // it is returned unchanged.
 func Log(log *slog.Logger) *slog.Logger {
-	if _, is := log.Handler().(*boundedLog); is {
+	if _, ok := log.Handler().(*boundedLog); ok {
 		return log
 	}
-	return slog.New(&boundedLog{next: log.Handler(), seen: &seenLines{now: time.Now, of: map[string]*seenLine{}}})
+	return slog.New(&boundedLog{next: log.Handler(), seen: &seenLines{now: time.Now, lines: map[string]*seenLine{}}})
 }
 
 type boundedLog struct {
@@ -63,9 +63,9 @@ func (b *boundedLog) Handle(ctx context.Context, r slog.Record) error {
 
 // seenLines stores the recent lines.
 type seenLines struct {
-	now func() time.Time
-	mu  sync.Mutex
-	of  map[string]*seenLine
+	now   func() time.Time
+	mu    sync.Mutex
+	lines map[string]*seenLine
 }
 
 type seenLine struct {
@@ -79,23 +79,23 @@ func (s *seenLines) note(line, kind string) (left int, write bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	seen := s.of[line]
-	if seen == nil && len(s.of) >= logKinds {
-		for key, old := range s.of {
+	seen := s.lines[line]
+	if seen == nil && len(s.lines) >= logKinds {
+		for key, old := range s.lines {
 			if now.Sub(old.at) >= logPause {
-				delete(s.of, key)
+				delete(s.lines, key)
 			}
 		}
-		if len(s.of) >= logKinds {
+		if len(s.lines) >= logKinds {
 			line = kind
-			seen = s.of[line]
+			seen = s.lines[line]
 		}
 	}
 	switch {
-	case seen == nil && len(s.of) >= 2*logKinds:
+	case seen == nil && len(s.lines) >= 2*logKinds:
 		return 0, false // with so many kinds of messages, none is important
 	case seen == nil:
-		s.of[line] = &seenLine{at: now}
+		s.lines[line] = &seenLine{at: now}
 		return 0, true
 	case now.Sub(seen.at) < logPause:
 		seen.left++

@@ -64,7 +64,7 @@ func TestLogIsBoundedWhereEveryLineDiffers(t *testing.T) {
 	if n := len(got()); n > 2*logKinds+1 {
 		t.Errorf("%d lines", n)
 	}
-	if n := len(log.Handler().(*boundedLog).seen.of); n > 2*logKinds {
+	if n := len(log.Handler().(*boundedLog).seen.lines); n > 2*logKinds {
 		t.Errorf("%d are remembered", n)
 	}
 	now = now.Add(logPause)

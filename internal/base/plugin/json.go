@@ -63,12 +63,12 @@ func (v *value) get(name string) *value {
 	return nil
 }
 
-// is reports whether a value is present and of the given type.
-func (v *value) is(k kind) bool { return v != nil && v.kind == k }
+// hasKind reports whether a value is present and of the given type.
+func (v *value) hasKind(k kind) bool { return v != nil && v.kind == k }
 
 // string returns the text of a string, or "".
 func (v *value) string() string {
-	if v.is(text) {
+	if v.hasKind(text) {
 		return v.text
 	}
 	return ""
@@ -76,7 +76,7 @@ func (v *value) string() string {
 
 // bool returns a boolean value, or fallback for any other value.
 func (v *value) bool(fallback bool) bool {
-	if v.is(boolean) {
+	if v.hasKind(boolean) {
 		return v.yes
 	}
 	return fallback
@@ -270,9 +270,9 @@ func (p *parser) members(v *value, depth int) {
 }
 
 // fieldName joins the name of an object and the name of its member.
-func fieldName(of, name string) string {
-	if of == "" {
+func fieldName(objectName, name string) string {
+	if objectName == "" {
 		return cmp.Or(display.Echo(name), `""`)
 	}
-	return of + "." + cmp.Or(display.Echo(name), `""`)
+	return objectName + "." + cmp.Or(display.Echo(name), `""`)
 }

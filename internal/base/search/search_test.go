@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/internal/test/difftest"
 )
 
-// of returns an index of documents, with their names as keys.
-func of(docs ...Doc) *Index[string] {
+// indexOf returns an index of documents, with their names as keys.
+func indexOf(docs ...Doc) *Index[string] {
 	keys := make([]string, len(docs))
 	for i, d := range docs {
 		keys[i] = d.Name
@@ -35,7 +35,7 @@ func found(x *Index[string], query string) (keys []string) {
 	return keys
 }
 
-var shelf = of(
+var shelf = indexOf(
 	Doc{Name: "git", Description: "Commits and branches"},
 	Doc{Name: "gitlab", Description: "Merge requests"},
 	Doc{Name: "commit", Description: "Writes messages for git"},
@@ -111,7 +111,7 @@ func TestWeight(t *testing.T) {
 // TestUnknownWords checks the meaning of a word that no document has. It may be a misspelt synonym,
 // or two words written as one. A term with one wrong letter comes first.
 func TestUnknownWords(t *testing.T) {
-	x := of(Doc{Name: "pptx", Description: "Decks."}, Doc{Name: "crawler", Description: "For web scraping."}, Doc{Name: "brush", Description: "A webscrapng tool."}, Doc{Name: "y", Description: "Code for a web."}, Doc{Name: "ios"})
+	x := indexOf(Doc{Name: "pptx", Description: "Decks."}, Doc{Name: "crawler", Description: "For web scraping."}, Doc{Name: "brush", Description: "A webscrapng tool."}, Doc{Name: "y", Description: "Code for a web."}, Doc{Name: "ios"})
 	for query, want := range map[string][]string{
 		"powerpiont": {"pptx"}, "powerpoin": {"pptx"}, "iphnoe": {"ios"}, "powrpiont": nil, "pwrpiont": nil, "iph": nil,
 		"webscraping": {"brush"}, "scrapingweb": {"crawler", "y"}, "scrapingwbe": nil, "forweb": {"crawler", "y"},
@@ -126,14 +126,14 @@ func TestRare(t *testing.T) {
 	for i := range 10 {
 		docs = append(docs, Doc{Name: fmt.Sprint("x", i), Description: "common"})
 	}
-	difftest.Same(t, found(of(append(docs, Doc{Name: "last", Description: "rare"})...), "common rare")[0], "last", "first")
+	difftest.Same(t, found(indexOf(append(docs, Doc{Name: "last", Description: "rare"})...), "common rare")[0], "last", "first")
 }
 
 // TestRelevant checks that a document with less than a fifth of the best score is not found,
 // whatever the weights and the limit are.
 func TestRelevant(t *testing.T) {
 	docs := []Doc{{Name: "red green blue"}, {Name: "x", Description: strings.Repeat("white ", 400) + "red"}, {Name: "y"}, {Name: "z"}}
-	x := of(docs...)
+	x := indexOf(docs...)
 	difftest.Same(t, x.Search("red green blue", nil, Options{Limit: 9}).Total, 1, "below the cut")
 	first := func(doc int) float32 { return []float32{0, 1, 1, 1}[doc] }
 	difftest.Same(t, x.Search("red green blue", first, Options{}).Total, 1, "the best is hidden")
@@ -147,15 +147,15 @@ func TestRelevant(t *testing.T) {
 // TestFarStems checks that the weight of a term is halved if it is much longer or shorter than a
 // word with the same stem.
 func TestFarStems(t *testing.T) {
-	difftest.Same(t, found(of(Doc{Name: "code excellence"}, Doc{Name: "xlsx"}, Doc{Name: "a"}), "excel")[0], "xlsx", "a far stem and a synonym")
-	x := of(Doc{Name: "deployments"}, Doc{Name: "deployed"})
+	difftest.Same(t, found(indexOf(Doc{Name: "code excellence"}, Doc{Name: "xlsx"}, Doc{Name: "a"}), "excel")[0], "xlsx", "a far stem and a synonym")
+	x := indexOf(Doc{Name: "deployments"}, Doc{Name: "deployed"})
 	hits := x.Search("deploy", nil, Options{}).Hits
 	difftest.Same(t, hits[0].Score, 2*hits[1].Score, "half")
 }
 
 // TestShortTypos checks that two short words do not count as misspellings of each other.
 func TestShortTypos(t *testing.T) {
-	x := of(Doc{Name: "log"}, Doc{Name: "jobs"}, Doc{Name: "excel"}, Doc{Name: "json"})
+	x := indexOf(Doc{Name: "log"}, Doc{Name: "jobs"}, Doc{Name: "excel"}, Doc{Name: "json"})
 	for query, want := range map[string][]string{"logo": nil, "jobz": nil, "exel": {"excel"}, "jsoon": {"json"}} {
 		difftest.Same(t, found(x, query), want, query)
 	}
@@ -177,7 +177,7 @@ func TestLimit(t *testing.T) {
 	for i := range 300 {
 		docs = append(docs, Doc{Name: fmt.Sprintf("s%03d", i), Description: "thing" + strings.Repeat(" thing", i*7%5)})
 	}
-	x := of(docs...)
+	x := indexOf(docs...)
 	all := x.Search("thing", nil, Options{})
 	if len(all.Hits) != 300 || all.Total != 300 || !slices.IsSortedFunc(all.Hits, compareHits) {
 		t.Fatalf("%d of %d hits", len(all.Hits), all.Total)
@@ -249,10 +249,10 @@ func TestUpdate(t *testing.T) {
 			}
 			x = x.Update(keys, read)
 			had = nil
-			once := new(Index[string]).Update(keys, read)
+			fresh := new(Index[string]).Update(keys, read)
 			for _, q := range queries {
 				o := Options{Explain: true}
-				if got, want := x.Search(q, nil, o), once.Search(q, nil, o); !reflect.DeepEqual(got, want) {
+				if got, want := x.Search(q, nil, o), fresh.Search(q, nil, o); !reflect.DeepEqual(got, want) {
 					difftest.Same(t, got, want, q)
 				}
 			}
@@ -332,13 +332,13 @@ func TestEmpty(t *testing.T) {
 	x := shelf.Update(nil, nil)
 	difftest.Same(t, x.Search("git", nil, Options{}), Result{}, "all gone")
 	difftest.Same(t, len(x.Keys()), 0, "keys")
-	difftest.Same(t, found(of(Doc{}, Doc{Name: "x"}), "x"), []string{"x"}, "a document of nothing")
+	difftest.Same(t, found(indexOf(Doc{}, Doc{Name: "x"}), "x"), []string{"x"}, "a document of nothing")
 }
 
 // TestBounds checks that the text of a document or a query beyond its bound is not read.
 func TestBounds(t *testing.T) {
 	many := strings.Repeat("word ", 1_000_000)
-	x := of(Doc{Name: strings.Repeat("n ", 1000) + "lost", Description: many + "lost", Headings: []string{many, "lost"}, Tags: []string{many, "lost"}}, Doc{Name: "other"})
+	x := indexOf(Doc{Name: strings.Repeat("n ", 1000) + "lost", Description: many + "lost", Headings: []string{many, "lost"}, Tags: []string{many, "lost"}}, Doc{Name: "other"})
 	difftest.Same(t, found(x, "lost"), []string(nil), "beyond the bound")
 	difftest.Same(t, len(found(x, "word")), 1, "within it")
 	for i := range maxWords {
@@ -348,14 +348,14 @@ func TestBounds(t *testing.T) {
 	}
 	difftest.Same(t, found(x, strings.Repeat("x ", maxQueryBytes)+"other"), []string(nil), "a long query")
 	difftest.Same(t, found(x, strings.Repeat(" ", maxQueryBytes)+"other"), []string(nil), "far behind blanks")
-	difftest.Same(t, found(of(Doc{Name: "x", Description: strings.Repeat(" ", maxFieldBytes) + "lost"}), "lost"), []string(nil), "a text far behind blanks")
+	difftest.Same(t, found(indexOf(Doc{Name: "x", Description: strings.Repeat(" ", maxFieldBytes) + "lost"}), "lost"), []string(nil), "a text far behind blanks")
 	if HasWords(strings.Repeat(" ", maxQueryBytes)+"x") || HasWords("... -") || !HasWords(" x") {
 		t.Error("HasWords sees what a search does not, or not what it does")
 	}
 	unknown := "xxxxa xxxxb xxxxc xxxxd xxxxe xxxxf xxxxg"
 	difftest.Same(t, found(x, unknown+" zther"), []string{"other"}, "few misspelt words")
 	difftest.Same(t, found(x, unknown+" xxxxh zther"), []string(nil), "many misspelt words")
-	often := of(Doc{Name: "x", Description: strings.Repeat("often ", 9), Headings: []string{strings.Repeat("again ", 9)}})
+	often := indexOf(Doc{Name: "x", Description: strings.Repeat("often ", 9), Headings: []string{strings.Repeat("again ", 9)}})
 	difftest.Same(t, often.Search("often again", nil, Options{Explain: true}).Hits[0].Matches,
 		[]Match{{"again", "again", "text", "exact"}, {"often", "often", "description", "exact"}}, "more often than is counted")
 	difftest.Same(t, found(x, strings.Repeat("x ", maxQueryWords)+"other"), []string(nil), "a query of many words")
@@ -369,12 +369,12 @@ func TestBeginning(t *testing.T) {
 	for i := range maxBeginning + 1 {
 		telling = append(telling, fmt.Sprint("word", i))
 	}
-	x := of(Doc{Name: "x", Description: "to", Beginning: "How to do the " + strings.Join(telling, " and ")}, Doc{Name: "y"})
+	x := indexOf(Doc{Name: "x", Description: "to", Beginning: "How to do the " + strings.Join(telling, " and ")}, Doc{Name: "y"})
 	difftest.Same(t, x.Search("word0", nil, Options{Explain: true}).Hits[0].Matches, []Match{{"word0", "word0", "text", "exact"}}, "a word")
 	difftest.Same(t, len(x.core.terms(nil, telling[maxBeginning-1], exactMatch)), 1, "the last")
 	difftest.Same(t, len(x.core.terms(nil, telling[maxBeginning], exactMatch)), 0, "one too many")
 	difftest.Same(t, found(x, "and how"), []string(nil), "no telling word")
-	one := of(Doc{Name: "a", Headings: []string{"red"}, Beginning: "blue"}, Doc{Name: "b", Headings: []string{"blue"}, Beginning: "red"})
+	one := indexOf(Doc{Name: "a", Headings: []string{"red"}, Beginning: "blue"}, Doc{Name: "b", Headings: []string{"blue"}, Beginning: "red"})
 	hits := one.Search("red", nil, Options{}).Hits
 	difftest.Same(t, hits[0].Score, hits[1].Score, "scores")
 }
@@ -414,7 +414,7 @@ func TestManyBeginnings(t *testing.T) {
 	for i := range 1000 {
 		docs = append(docs, Doc{Name: fmt.Sprintf("word%d%s", i, strings.Repeat("x", 999-i)[:min(10, 999-i)])})
 	}
-	x := of(docs...)
+	x := indexOf(docs...)
 	got := found(x, "word")
 	difftest.Same(t, len(got), maxPrefixes, "how many")
 	if !slices.Contains(got, "word999") || slices.Contains(got, "word500xxxxxxxxxx") {
@@ -429,7 +429,7 @@ func TestAtOnce(t *testing.T) {
 		wg.Go(func() {
 			for range 200 {
 				difftest.Same(t, shelf.Search("git commit stripe", nil, Options{Explain: true}), want, "answer")
-				of(Doc{Name: "git"}).Search("git", nil, Options{})
+				indexOf(Doc{Name: "git"}).Search("git", nil, Options{})
 			}
 		})
 	}

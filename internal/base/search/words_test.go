@@ -159,13 +159,13 @@ func TestSynonyms(t *testing.T) {
 			if back != short[word] || stop()[word] || stop()[other] || string(stem([]byte(word))) == string(stem([]byte(other))) {
 				t.Errorf("%s and %s", word, other)
 			}
-			difftest.Same(t, found(of(Doc{Name: "x", Description: other}, Doc{Name: "y"}), word), []string{"x"}, word)
+			difftest.Same(t, found(indexOf(Doc{Name: "x", Description: other}, Doc{Name: "y"}), word), []string{"x"}, word)
 		}
 	}
-	difftest.Same(t, found(of(Doc{Name: "x", Description: "databases"}), "db"), []string{"x"}, "another form of a synonym")
-	difftest.Same(t, found(of(Doc{Name: "pptx"}), "decks"), []string{"pptx"}, "a plural")
-	difftest.Same(t, found(of(Doc{Name: "powerpoint"}), "pptx"), []string(nil), "the head word")
-	difftest.Same(t, found(of(Doc{Name: "pr-writer"}), "merge requests"), []string{"pr-writer"}, "two words")
+	difftest.Same(t, found(indexOf(Doc{Name: "x", Description: "databases"}), "db"), []string{"x"}, "another form of a synonym")
+	difftest.Same(t, found(indexOf(Doc{Name: "pptx"}), "decks"), []string{"pptx"}, "a plural")
+	difftest.Same(t, found(indexOf(Doc{Name: "powerpoint"}), "pptx"), []string(nil), "the head word")
+	difftest.Same(t, found(indexOf(Doc{Name: "pr-writer"}), "merge requests"), []string{"pr-writer"}, "two words")
 }
 
 // TestLettersAreNear checks that the filter before the edit distance drops no word that is near
@@ -194,9 +194,9 @@ func TestLettersAreNear(t *testing.T) {
 // found in that page.
 func TestFoldOnce(t *testing.T) {
 	for r := range rune(0x40000) { // no higher plane has letters
-		once := fold("a" + string(r) + "a")
-		if twice := fold(once); twice != once {
-			t.Errorf("%q: %q, and then %q", r, once, twice)
+		folded := fold("a" + string(r) + "a")
+		if twice := fold(folded); twice != folded {
+			t.Errorf("%q: %q, and then %q", r, folded, twice)
 		}
 	}
 }

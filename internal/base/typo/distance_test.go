@@ -46,8 +46,8 @@ func FuzzDistance(f *testing.F) {
 // edits returns the optimal string alignment distance, computed by its definition.
 func edits(x, y []rune) int {
 	known := map[[2]int]int{}
-	var of func(i, j int) int
-	of = func(i, j int) (n int) {
+	var distance func(i, j int) int
+	distance = func(i, j int) (n int) {
 		if i == 0 || j == 0 {
 			return i + j
 		}
@@ -55,15 +55,15 @@ func edits(x, y []rune) int {
 			return n
 		}
 		defer func() { known[[2]int{i, j}] = n }()
-		n = of(i-1, j-1)
+		n = distance(i-1, j-1)
 		if x[i-1] != y[j-1] {
 			n++
 		}
-		n = min(n, of(i-1, j)+1, of(i, j-1)+1)
+		n = min(n, distance(i-1, j)+1, distance(i, j-1)+1)
 		if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-			n = min(n, of(i-2, j-2)+1)
+			n = min(n, distance(i-2, j-2)+1)
 		}
 		return n
 	}
-	return of(len(x), len(y))
+	return distance(len(x), len(y))
 }

@@ -71,13 +71,13 @@ func (f *Comparison) Run(ctx context.Context, env *console.Env, scanner Scanner,
 	if err != nil {
 		return nil, workspace.Interrupted(err)
 	}
-	of := map[*skill.Skill]*catalog.Entry{}
+	bySkill := map[*skill.Skill]*catalog.Entry{}
 	for _, e := range entries {
-		of[e.Skill] = e
+		bySkill[e.Skill] = e
 	}
 	c := &report.Comparison{Against: f.Against}
 	for _, s := range scanned {
-		e := of[s.Skill]
+		e := bySkill[s.Skill]
 		files, err := e.Manifest(ctx, nil)
 		k := &report.Compared{Scanned: s, Status: report.Changed}
 		if err != nil {

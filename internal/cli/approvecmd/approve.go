@@ -165,15 +165,15 @@ func bookOf(env *console.Env, files *settings.Finder) (*approvals.Book, string, 
 func approvalsFailure(env *console.Env, at string, err error) error {
 	var bad *jsonfile.Error
 	var failed *fs.PathError
-	switch shown := env.Shown(at); {
+	switch file := env.Shown(at); {
 	case errors.As(err, &bad):
-		return command.RunError(bad.Fix, "%s:%d:%d: %s", shown, bad.Line, bad.Column, bad.Message)
+		return command.RunError(bad.Fix, "%s:%d:%d: %s", file, bad.Line, bad.Column, bad.Message)
 	case errors.Is(err, edit.ErrLocked), errors.Is(err, edit.ErrChanged):
-		return command.Fail(command.No, fmt.Errorf("another knack command is changing %s", shown), "run this one again when it is done")
+		return command.Fail(command.No, fmt.Errorf("another knack command is changing %s", file), "run this one again when it is done")
 	case errors.Is(err, fs.ErrPermission):
-		return command.RunError("let the user who runs knack read and write the file and its folder", "%s: permission denied", shown)
+		return command.RunError("let the user who runs knack read and write the file and its folder", "%s: permission denied", file)
 	case errors.As(err, &failed):
-		return command.RunError("check the file and its folder, or name another file with the key approvals", "%s: %w", shown, command.Cause(err))
+		return command.RunError("check the file and its folder, or name another file with the key approvals", "%s: %w", file, command.Cause(err))
 	}
 	return err
 }
@@ -248,14 +248,14 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 	}
 	var added []string
 	if len(accepted) > 0 {
-		shown, lines, err := w.Files().Accept(accepted)
+		file, lines, err := w.Files().Accept(accepted)
 		if err != nil {
 			return err
 		}
 		for _, line := range lines {
-			added = append(added, fmt.Sprintf("%s:%d", shown, line))
+			added = append(added, fmt.Sprintf("%s:%d", file, line))
 		}
-		env.Out().Line("scan.accept of %s: %d added; a running server reads it when it restarts", shown, len(lines))
+		env.Out().Line("scan.accept of %s: %d added; a running server reads it when it restarts", file, len(lines))
 	}
 	var sets [][]skill.File
 	err = approvals.Change(at, func(b *approvals.Book) error {

@@ -122,8 +122,9 @@ func (o *Options) check(allow, servers []string) error {
 	return o.Wanted.check()
 }
 
-// question returns the prompt of a single question. once is false if the user wants a conversation.
-func question(env *console.Env, args []string, prompt string, given, dryRun bool) (words string, once bool, err error) {
+// question returns the prompt of a single question. single is false if the user wants a
+// conversation.
+func question(env *console.Env, args []string, prompt string, given, dryRun bool) (words string, single bool, err error) {
 	words = strings.Join(args, " ")
 	switch {
 	case given && len(args) > 0:

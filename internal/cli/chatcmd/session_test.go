@@ -313,17 +313,17 @@ func TestTerminated(t *testing.T) {
 
 // TestAsk checks which answers to a question about a call allow it.
 func TestAsk(t *testing.T) {
-	const question, shown = "[y]es, [a]lways this tool, [n]o: ", "\n[Tool Call] files__write(path=\"a.txt\")\nAllow files__write(path=\"a.txt\")?\n"
+	const question, call = "[y]es, [a]lways this tool, [n]o: ", "\n[Tool Call] files__write(path=\"a.txt\")\nAllow files__write(path=\"a.txt\")?\n"
 	synctest.Test(t, func(t *testing.T) {
 		s := begin(t, true, nil)
 		s.shows("at the start", "You: ", greeting)
-		s.types("write\n", question, shown)
+		s.types("write\n", question, call)
 		s.types("\n", question, "")
 		s.types("why\n", question, "")
 		s.types("N\n", "It says: The user has not allowed this tool.\nYou: ", "[Tool Result] The user has not allowed this tool.\n\n")
-		s.types("write\n", question, shown)
+		s.types("write\n", question, call)
 		s.types("y\n", "It says: written 1\nYou: ", "[Tool Result] written 1\n\n")
-		s.types("write\nalways\n", question, shown) // the answer came before the question
+		s.types("write\nalways\n", question, call) // the answer came before the question
 		s.types("always\n", "It says: written 2\nYou: ", "[Tool Result] written 2\n\n")
 		s.types("write\n", "It says: written 3\nYou: ", "\n[Tool Call] files__write(path=\"a.txt\")\n[Tool Result] written 3\n\n")
 		s.types("exit\n", "", "")

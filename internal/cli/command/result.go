@@ -90,8 +90,8 @@ func ReturnsAlways(env *console.Env, cmd *cobra.Command, blank func() Result, ru
 
 // IsJSON reports whether a command prints JSON.
 func IsJSON(cmd *cobra.Command) bool {
-	is, _ := cmd.Flags().GetBool("json")
-	return is
+	asJSON, _ := cmd.Flags().GetBool("json")
+	return asJSON
 }
 
 // formatOf returns the format in which a command prints its result.
@@ -121,7 +121,7 @@ type Noted interface {
 // Print prints a result in a format, and its notes.
 func Print(env *console.Env, r Result, format string) (err error) {
 	ok := false
-	if f, is := r.(Formatted); is {
+	if f, formatted := r.(Formatted); formatted {
 		ok, err = f.PrintAs(env, format)
 	}
 	switch {

@@ -216,8 +216,8 @@ func TestMarketplaces(t *testing.T) {
 	})
 
 	// List the source without installing anything.
-	var listed, warned bytes.Buffer
-	env := console.Env{Stdout: &listed, Stderr: &warned, Getenv: func(name string) string { return m.vars[name] }, Environ: append(os.Environ(), m.more...), Dir: filepath.Join(m.dir, "p"), Home: filepath.Join(m.dir, "home")}
+	var printed, warned bytes.Buffer
+	env := console.Env{Stdout: &printed, Stderr: &warned, Getenv: func(name string) string { return m.vars[name] }, Environ: append(os.Environ(), m.more...), Dir: filepath.Join(m.dir, "p"), Home: filepath.Join(m.dir, "home")}
 	r, err := ListSource(t.Context(), &env, "", from)
 	if code := command.FailureIn(err); r == nil || code == nil || code.Code != command.No {
 		t.Fatalf("list: %v", err)
@@ -246,8 +246,8 @@ in no plugin
   left  Does left for you.
 git+URL/git/plugins has 9 skills in 11 plugins
 `)
-	if listed.String() != wanted {
-		t.Errorf("list: %s", cmp.Diff(wanted, listed.String()))
+	if printed.String() != wanted {
+		t.Errorf("list: %s", cmp.Diff(wanted, printed.String()))
 	}
 	for _, text := range []string{"forged: ", "shell: the source runs a program", "inside: "} {
 		if !strings.Contains(warned.String(), text) {

@@ -19,11 +19,11 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 )
 
-// place is a folder in which a skill with a given name is installed.
-type place struct {
+// skillFolder is a folder in which a skill with a given name is installed.
+type skillFolder struct {
 	key    string // of the skill in its lock
 	global bool   // the lock is for all projects, and the command is for one
-	shown  string
+	label  string
 }
 
 // installed returns the locks that a command reads. here is the lock that its flags choose, and
@@ -75,16 +75,16 @@ func (f *flags) which(ctx context.Context, names []string, asks bool) ([]string,
 	var out []string
 	chosen := map[bool]bool{}
 	for _, name := range names {
-		var places []place
+		var places []skillFolder
 		for i, in := range []*install.Installer{here, home} {
 			if in == nil {
 				continue
 			}
 			for _, key := range in.KeysOf(name) {
-				places = append(places, place{key, i == 1, f.env.Shown(in.Folder(key))})
+				places = append(places, skillFolder{key, i == 1, f.env.Shown(in.Folder(key))})
 			}
 		}
-		p := place{key: name}
+		p := skillFolder{key: name}
 		switch {
 		case len(places) == 1 && places[0].global:
 			return nil, &install.Problem{Err: fmt.Errorf("the project's %s names no skill '%s'", lockfile.Name, display.Echo(name)), Fix: "it is installed for all projects: " + removes(name, true), No: true}
@@ -105,24 +105,24 @@ func (f *flags) which(ctx context.Context, names []string, asks bool) ([]string,
 
 // choosePlace asks the user to choose one of several places. If it cannot ask, it returns an error
 // that lists the command for each place.
-func (f *flags) choosePlace(ctx context.Context, name string, places []place, asks bool) (place, error) {
-	var shown, commands []string
+func (f *flags) choosePlace(ctx context.Context, name string, places []skillFolder, asks bool) (skillFolder, error) {
+	var labels, commands []string
 	for _, p := range places {
 		word := p.key
-		if !slices.ContainsFunc(places, func(o place) bool { return o != p && o.global == p.global }) {
+		if !slices.ContainsFunc(places, func(o skillFolder) bool { return o != p && o.global == p.global }) {
 			word = name
 		}
 		line := removes(word, p.global)
 		if !p.global && word == name {
 			line += " --project " + console.ShellWord(f.env.Shown(filepath.Clean(f.env.Absolute("."))))
 		}
-		shown, commands = append(shown, p.shown), append(commands, line)
+		labels, commands = append(labels, p.label), append(commands, line)
 	}
 	if asks {
 		lines := f.env.Lines()
 		defer lines.Close()
 		f.env.Err().Line("%s is installed in %d places:", display.Echo(name), len(places))
-		for i, s := range shown {
+		for i, s := range labels {
 			f.env.Err().Line("  %d  %s", i+1, s)
 		}
 		answer, err := lines.Line(ctx, fmt.Sprintf("Remove which one? [1-%d] ", len(places)))
@@ -130,7 +130,7 @@ func (f *flags) choosePlace(ctx context.Context, name string, places []place, as
 			return places[n-1], nil
 		}
 	}
-	return place{}, &install.Problem{Err: fmt.Errorf("%s is installed in %d places: %s", display.Echo(name), len(places), strings.Join(shown, ", ")), Fix: "say which: " + strings.Join(commands, "; "), No: true}
+	return skillFolder{}, &install.Problem{Err: fmt.Errorf("%s is installed in %d places: %s", display.Echo(name), len(places), strings.Join(labels, ", ")), Fix: "say which: " + strings.Join(commands, "; "), No: true}
 }
 
 // removes returns the command that removes a skill.

@@ -223,7 +223,7 @@ func TestGettingProgress(t *testing.T) {
 		"getting skills: 12 of 4,000 skills": {origin.Skills, 12, 4000},
 		"getting skills: 12 skills":          {origin.Skills, 12, 0},
 	} {
-		p.set(set.of, set.done, set.total)
+		p.set(set.unit, set.done, set.total)
 		if got := p.text(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}

@@ -102,8 +102,8 @@ func (s *signing) expect(status int, want, signer string, args ...string) {
 	if got != status || !strings.Contains(text, want) {
 		s.t.Errorf("knack %s: status %d\n%s\nwant %d\n%s", strings.Join(args, " "), got, text, status, want)
 	}
-	if is := s.signer(); is != signer {
-		s.t.Errorf("after knack %s, the signer in the lock is %q, want %q", strings.Join(args, " "), is, signer)
+	if recorded := s.signer(); recorded != signer {
+		s.t.Errorf("after knack %s, the signer in the lock is %q, want %q", strings.Join(args, " "), recorded, signer)
 	}
 }
 

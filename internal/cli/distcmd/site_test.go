@@ -153,7 +153,7 @@ func TestSite(t *testing.T) {
 	}
 
 	// Installed skills stay if the site sends wrong bytes, no longer has a skill, or is gone.
-	kept, _ := p.tree()
+	installed, _ := p.tree()
 	s.skills["pdf"], s.lie = files("pdf", "Yet more.\n"), "pdf"
 	p.knack(3, "other bytes than the index says", "update")
 	s.lie = ""
@@ -161,7 +161,7 @@ func TestSite(t *testing.T) {
 	p.knack(0, "gone pdf", "update")
 	s.server.Close()
 	p.knack(3, "", "update")
-	for name, text := range kept {
+	for name, text := range installed {
 		if now, _ := p.tree(); now[name] != text && name != "knack.lock" {
 			t.Errorf("%s has changed", name)
 		}
@@ -171,7 +171,7 @@ func TestSite(t *testing.T) {
 	}
 	asked := s.requests.Load()
 	p.knack(0, "", "sync", "--offline")
-	if back, _ := p.tree(); cmp.Diff(kept[".agents/skills/pdf/SKILL.md"], back[".agents/skills/pdf/SKILL.md"]) != "" || s.requests.Load() != asked {
+	if back, _ := p.tree(); cmp.Diff(installed[".agents/skills/pdf/SKILL.md"], back[".agents/skills/pdf/SKILL.md"]) != "" || s.requests.Load() != asked {
 		t.Errorf("restored %v, the site was asked %d times", back, s.requests.Load()-asked)
 	}
 }

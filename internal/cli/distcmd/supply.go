@@ -339,11 +339,11 @@ func (f *flags) typedServers() (all []string) {
 type progress struct{ now atomic.Pointer[amount] }
 
 type amount struct {
-	of          origin.Unit
+	unit        origin.Unit
 	done, total int64
 }
 
-func (p *progress) set(of origin.Unit, done, total int64) { p.now.Store(&amount{of, done, total}) }
+func (p *progress) set(unit origin.Unit, done, total int64) { p.now.Store(&amount{unit, done, total}) }
 
 // text returns the progress as a line for a terminal.
 func (p *progress) text() string {
@@ -352,14 +352,14 @@ func (p *progress) text() string {
 	switch {
 	case a == nil:
 		return what
-	case a.of == origin.Bytes && a.total > 0:
+	case a.unit == origin.Bytes && a.total > 0:
 		return what + ": " + megabytes(a.done, a.total)
-	case a.of == origin.Bytes:
+	case a.unit == origin.Bytes:
 		return fmt.Sprintf("%s: %.1f MB", what, float64(a.done)/1e6)
 	case a.total > 0:
-		return fmt.Sprintf("%s: %s of %s %s", what, display.Thousands(int(a.done)), display.Thousands(int(a.total)), a.of)
+		return fmt.Sprintf("%s: %s of %s %s", what, display.Thousands(int(a.done)), display.Thousands(int(a.total)), a.unit)
 	}
-	return fmt.Sprintf("%s: %s %s", what, display.Thousands(int(a.done)), a.of)
+	return fmt.Sprintf("%s: %s %s", what, display.Thousands(int(a.done)), a.unit)
 }
 
 // failure converts an error of package install into a failure of the command.

@@ -88,7 +88,7 @@ func TestJSON(t *testing.T) {
 	}
 	_, text, _ := strings.Cut(string(page), "## JSON of add, update and verify")
 	text, _, _ = strings.Cut(text, "\n## ")
-	listed := map[string]bool{}
+	documented := map[string]bool{}
 	for line := range strings.Lines(text) {
 		cells := strings.Split(line, "|")
 		if len(cells) < 3 {
@@ -101,7 +101,7 @@ func TestJSON(t *testing.T) {
 				name = under + rest
 			}
 			under = name[:strings.LastIndexByte(name, '.')+1]
-			listed[name] = true
+			documented[name] = true
 		}
 	}
 	s := newShell(t)
@@ -200,8 +200,8 @@ func TestJSON(t *testing.T) {
 	for _, name := range []string{"want", "revision", "version", "signature", "signer"} {
 		seen["skills[]."+name] = true
 	}
-	if !reflect.DeepEqual(seen, listed) {
-		t.Errorf("the page lists %v, the commands print %v", listed, seen)
+	if !reflect.DeepEqual(seen, documented) {
+		t.Errorf("the page lists %v, the commands print %v", documented, seen)
 	}
 	for a := range actions {
 		if !strings.Contains(text, "`"+a+"`") {

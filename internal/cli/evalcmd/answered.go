@@ -28,7 +28,7 @@ func (a *skillResult) instead(t eval.Tried) []instead {
 		if len(r.Taken) > 0 {
 			name = a.view.Called(r.Taken[len(r.Taken)-1])
 		}
-		if !r.Took(a.of.entry) {
+		if !r.Took(a.subject.entry) {
 			times[name]++
 		}
 	}
@@ -41,8 +41,8 @@ func (a *skillResult) instead(t eval.Tried) []instead {
 	return all
 }
 
-// listed describes how much of a skill's description the model saw.
-var listed = map[tool.Presence]string{
+// presenceText describes how much of a skill's description the model saw.
+var presenceText = map[tool.Presence]string{
 	tool.PresenceWhole:     "its description is whole in the list",
 	tool.PresenceShortened: "its description is cut in the list",
 	tool.PresenceName:      "the list has its name alone",
@@ -51,7 +51,7 @@ var listed = map[tool.Presence]string{
 }
 
 func (a *skillResult) print(p *console.Printer, runs int) {
-	p.Line("%s: %s in %s, %s each, among %s; %s", console.Bold.Of(a.of.called), display.Count(len(a.of.Cases), "prompt"), a.of.File, display.Count(runs, "run"), display.Count(a.among, "skill"), listed[a.presence])
+	p.Line("%s: %s in %s, %s each, among %s; %s", console.Bold.Of(a.subject.called), display.Count(len(a.subject.Cases), "prompt"), a.subject.File, display.Count(runs, "run"), display.Count(a.among, "skill"), presenceText[a.presence])
 	for _, should := range []bool{true, false} {
 		title := false
 		for _, t := range a.tried {
@@ -70,8 +70,8 @@ func (a *skillResult) print(p *console.Printer, runs int) {
 }
 
 func (a *skillResult) printQuery(p *console.Printer, t eval.Tried) {
-	rate, query := t.Triggered(a.of.entry), shownQuery(p, t.Query)
-	if t.Passed(a.of.entry) {
+	rate, query := t.Triggered(a.subject.entry), shownQuery(p, t.Query)
+	if t.Passed(a.subject.entry) {
 		p.Item(8, "  %s  %s", fmt.Sprintf("%d of %d", rate.Hits, rate.Of), query)
 	} else {
 		p.Item(8, "  %s  %s", fmt.Sprintf("%d of %d", rate.Hits, rate.Of), console.Bold.Of(query))

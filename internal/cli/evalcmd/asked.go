@@ -41,7 +41,7 @@ type modelResult struct {
 
 // skillResult has the runs of a model for one skill.
 type skillResult struct {
-	of       *subject
+	subject  *subject
 	view     catalog.View
 	among    int // number of skills that the model can load
 	presence tool.Presence
@@ -64,12 +64,12 @@ func (f *figures) add(a *skillResult) {
 		if len(t.Runs) == 0 {
 			continue
 		}
-		f.Passed.Add(t.Passed(a.of.entry))
+		f.Passed.Add(t.Passed(a.subject.entry))
 		rate := &f.FalseTriggers
 		if t.ShouldTrigger {
 			rate = &f.Recall
 		}
-		rate.AddPrompt(t.Triggered(a.of.entry))
+		rate.AddPrompt(t.Triggered(a.subject.entry))
 		for _, r := range t.Runs {
 			f.Requests, f.Tokens, f.calls = f.Requests+r.Requests, f.Tokens+r.Tokens, f.calls+r.Calls
 			f.Estimated = f.Estimated || r.Estimated
@@ -207,7 +207,7 @@ func (c *evaluation) askModel(ctx context.Context, a *modelResult, host *tool.Ho
 		if err != nil {
 			return err
 		}
-		one := &skillResult{of: s, view: v, among: len(tool.Offered(v, c.tools)), presence: tool.PresenceOf(s.entry, v, c.tools, profile.Client{})}
+		one := &skillResult{subject: s, view: v, among: len(tool.Offered(v, c.tools)), presence: tool.PresenceOf(s.entry, v, c.tools, profile.Client{})}
 		a.skills = append(a.skills, one)
 		err = one.try(ctx, m, c.runs, func() { done.Add(1) })
 		if !c.asJSON {
@@ -236,7 +236,7 @@ func isGuide(e *catalog.Entry) bool {
 
 // try adds the runs of a skill. After an error, the earlier runs stay.
 func (a *skillResult) try(ctx context.Context, m *eval.Model, runs int, done func()) error {
-	for _, one := range a.of.Cases {
+	for _, one := range a.subject.Cases {
 		t := eval.Tried{Case: one}
 		var err error
 		for range runs {

@@ -37,7 +37,7 @@ type rankedQuery struct {
 func rankedJSON(all []*ranking, least float64) rankings {
 	out := rankings{Skills: []rankedSkill{}, Within: eval.First, Found: total(all), First: rankedFirst(all), Min: least}
 	for _, r := range all {
-		s := rankedSkill{Name: r.of.called, URI: r.of.entry.URI().String(), File: r.of.File, Among: r.among, Found: r.recall()}
+		s := rankedSkill{Name: r.subject.called, URI: r.subject.entry.URI().String(), File: r.subject.File, Among: r.among, Found: r.recall()}
 		for _, q := range r.queries {
 			s.Queries = append(s.Queries, rankedQuery{q.Query, q.ShouldTrigger, q.Line, q.Rank, r.names(q.Top)})
 		}
@@ -87,10 +87,10 @@ func answeredJSON(all []*modelResult, c *evaluation) answers {
 	for _, a := range all {
 		m := answeredModel{Model: a.end.Model, At: a.end.URL, Wire: cmp.Or(a.end.Wire, model.OpenAI), Skills: []answeredSkill{}, figures: a.figures()}
 		for _, one := range a.skills {
-			s := answeredSkill{Name: one.of.called, URI: one.of.entry.URI().String(), File: one.of.File, Among: one.among, Listed: one.presence, figures: one.figures()}
+			s := answeredSkill{Name: one.subject.called, URI: one.subject.entry.URI().String(), File: one.subject.File, Among: one.among, Listed: one.presence, figures: one.figures()}
 			for _, t := range one.tried {
-				rate := t.Triggered(one.of.entry)
-				s.Queries = append(s.Queries, answeredQuery{t.Query, t.ShouldTrigger, t.Line, rate.Of, rate.Hits, rate.Of > 0 && t.Passed(one.of.entry), one.instead(t)})
+				rate := t.Triggered(one.subject.entry)
+				s.Queries = append(s.Queries, answeredQuery{t.Query, t.ShouldTrigger, t.Line, rate.Of, rate.Hits, rate.Of > 0 && t.Passed(one.subject.entry), one.instead(t)})
 			}
 			m.Skills = append(m.Skills, s)
 		}

@@ -15,7 +15,7 @@ import (
 
 // ranking has the rank of a skill in the search, for each of its queries.
 type ranking struct {
-	of      *subject
+	subject *subject
 	among   int // number of skills that a search can find
 	queries []eval.Ranked
 	view    catalog.View
@@ -65,7 +65,7 @@ func (c *evaluation) rankings(ctx context.Context, host *tool.Host, whole catalo
 	defer console.ShowProgress(c.env, console.Step{What: "searching", Count: func() (int, int) { return int(done.Load()), len(subjects) }, Unit: "skills"})()
 	for _, s := range subjects {
 		ctx := c.within(ctx, whole, s.entry)
-		r := &ranking{of: s}
+		r := &ranking{subject: s}
 		if r.view, err = host.Catalog.View(ctx); err != nil {
 			return nil, err
 		}
@@ -97,7 +97,7 @@ func shownQuery(p *console.Printer, query string) string {
 
 func printRanked(p *console.Printer, all []*ranking) {
 	for _, r := range all {
-		p.Line("%s: %s in %s, among %s", console.Bold.Of(r.of.called), display.Count(len(r.queries), "prompt"), r.of.File, display.Count(r.among, "skill"))
+		p.Line("%s: %s in %s, among %s", console.Bold.Of(r.subject.called), display.Count(len(r.queries), "prompt"), r.subject.File, display.Count(r.among, "skill"))
 		var others []eval.Ranked
 		for _, q := range r.queries {
 			if !q.ShouldTrigger {

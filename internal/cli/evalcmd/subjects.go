@@ -111,27 +111,27 @@ func measurable(e *catalog.Entry) (*catalog.Entry, error) {
 // fromFile reads the cases of --set. They are for the one named skill, or each case names its
 // skill.
 func (c *evaluation) fromFile(v catalog.View, named []*catalog.Entry) (all []*subject, err error) {
-	shown := display.Echo(c.set)
+	echo := display.Echo(c.set)
 	data, err := settings.ReadNamed(c.env.Absolute(c.set), eval.MaxFile)
 	if err != nil {
-		return nil, command.RunError(settings.HintOf(err, "give a JSON file"), "--set %s: %s", shown, settings.ReasonOf(err))
+		return nil, command.RunError(settings.HintOf(err, "give a JSON file"), "--set %s: %s", echo, settings.ReasonOf(err))
 	}
-	set, err := eval.Parse(shown, data)
+	set, err := eval.Parse(echo, data)
 	if fault := (*eval.Error)(nil); errors.As(err, &fault) {
 		return nil, command.Fail(command.Error, fault, fault.Fix)
 	}
 	if len(named) > 1 {
-		return nil, command.UsageError(`name one, or name the skill in each query: {"query": "…", "should_trigger": true, "skill": "pdf"}`, "--set %s is for one skill", shown)
+		return nil, command.UsageError(`name one, or name the skill in each query: {"query": "…", "should_trigger": true, "skill": "pdf"}`, "--set %s is for one skill", echo)
 	}
 	for _, one := range set.Cases {
 		e, err := c.skillOf(v, named, one)
 		if f := (*command.Failure)(nil); errors.As(err, &f) {
-			return nil, command.Fail(f.Code, fmt.Errorf("%s:%d: %w", shown, one.Line, f.Err), f.Hint)
+			return nil, command.Fail(f.Code, fmt.Errorf("%s:%d: %w", echo, one.Line, f.Err), f.Hint)
 		}
 		i := slices.IndexFunc(all, func(s *subject) bool { return s.entry == e })
 		if i < 0 {
 			i = len(all)
-			all = append(all, &subject{entry: e, called: v.Called(e), Set: eval.Set{File: console.OneLine(shown)}})
+			all = append(all, &subject{entry: e, called: v.Called(e), Set: eval.Set{File: console.OneLine(echo)}})
 		}
 		all[i].Cases = append(all[i].Cases, one)
 	}

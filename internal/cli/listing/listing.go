@@ -106,13 +106,13 @@ func printHidden(p *console.Printer, v catalog.View) {
 			p.Line("  %s  is in an excluded root; load it as %s", console.Bold.Of(e.Place()), v.Called(e))
 		}
 	}
-	skipped, held := doctor.SplitSkipped(v)
+	skipped, heldBack := doctor.SplitSkipped(v)
 	for _, e := range skipped {
 		titled("skipped")
 		place, reason, _ := strings.Cut(tool.Reason(e), ": ")
 		p.Line("  %s: %s", console.Bold.Of(place), reason)
 	}
-	for _, e := range held {
+	for _, e := range heldBack {
 		titled("held back")
 		why, fix := doctor.HeldReason(e)
 		p.Line("  %s: %s (%s)", console.Bold.Of(e.Place()), display.OneLine(why), display.OneLine(fix))
@@ -171,11 +171,11 @@ func Folder(r skill.Root) console.Painted {
 
 // PrintUnserved prints the first skipped skills and the first held-back skills, with the reasons.
 func PrintUnserved(p *console.Printer, v catalog.View) {
-	skipped, held := doctor.SplitSkipped(v)
+	skipped, heldBack := doctor.SplitSkipped(v)
 	for _, group := range []struct {
 		title  string
 		skills []*catalog.Entry
-	}{{"Skipped:", skipped}, {"Held back by the operator's policy:", held}} {
+	}{{"Skipped:", skipped}, {"Held back by the operator's policy:", heldBack}} {
 		for i, e := range group.skills {
 			if i == 0 {
 				p.Line("%s", group.title)

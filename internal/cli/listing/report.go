@@ -131,9 +131,9 @@ func (r report) printSkills(p *console.Printer) {
 		skipped += ", except with --tools runner"
 	}
 	for _, group := range []struct {
-		status catalog.Status
-		held   bool
-		title  string
+		status   catalog.Status
+		heldBack bool
+		title    string
 	}{
 		{catalog.Available, false, "available"},
 		{catalog.Shadowed, false, "shadowed: another skill has the same name and comes first"},
@@ -144,7 +144,7 @@ func (r report) printSkills(p *console.Printer) {
 	} {
 		first := true
 		for i, e := range r.View.Entries {
-			if e.Status != group.status || e.HeldBack() != group.held {
+			if e.Status != group.status || e.HeldBack() != group.heldBack {
 				continue
 			}
 			if first {

@@ -63,21 +63,21 @@ func Release(ctx context.Context) {
 }
 
 // footprint is the number of collections so far, and the bytes in use after the last release.
-type footprint struct{ collections, held uint64 }
+type footprint struct{ collections, inUse uint64 }
 
 // release returns memory to the system if the process is idle: no collection has run since the last
 // check. It does so only if much more memory is in use than after the last release. Little of that
 // memory is then live, even if much was live at the last collection.
 func (f *footprint) release() {
-	collections, held := measure()
-	if collections == f.collections && held >= f.held+minReleased {
+	collections, inUse := measure()
+	if collections == f.collections && inUse >= f.inUse+minReleased {
 		debug.FreeOSMemory()
-		collections, f.held = measure()
+		collections, f.inUse = measure()
 	}
-	f.collections, f.held = collections, min(held, f.held)
+	f.collections, f.inUse = collections, min(inUse, f.inUse)
 }
 
-func measure() (collections, held uint64) {
+func measure() (collections, inUse uint64) {
 	now := []metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(now)
 	return now[0].Value.Uint64(), now[1].Value.Uint64() - now[2].Value.Uint64()

@@ -24,8 +24,8 @@ const (
 type Reloads struct {
 	log *audit.Log
 
-	mu sync.Mutex
-	of []reload
+	mu     sync.Mutex
+	recent []reload
 }
 
 // reload is the last result of reloading a part.
@@ -41,7 +41,7 @@ func NewReloads(log *audit.Log, tls bool) *Reloads {
 	r := &Reloads{log: log}
 	for part, has := range map[string]bool{Settings: true, Certificate: tls, AuditLog: log != nil} {
 		if has {
-			r.of = append(r.of, reload{part, true, time.Now()})
+			r.recent = append(r.recent, reload{part, true, time.Now()})
 		}
 	}
 	return r
@@ -56,8 +56,8 @@ func (r *Reloads) Done(part string, err error, silent bool) {
 	e := event.Event{Surface: event.Server, Method: "reload", Asked: part, Result: event.OK}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := range r.of {
-		if p := &r.of[i]; p.part == part {
+	for i := range r.recent {
+		if p := &r.recent[i]; p.part == part {
 			if p.ok = err == nil; p.ok {
 				p.at = time.Now()
 			}
@@ -78,7 +78,7 @@ func (r *Reloads) measures() []metrics.Measure {
 	at := metrics.Measure{Name: "knack_reload_timestamp_seconds", Kind: "gauge", Help: "When the part in effect was read, in seconds since 1970."}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	parts := slices.Clone(r.of)
+	parts := slices.Clone(r.recent)
 	slices.SortFunc(parts, func(a, b reload) int { return cmp.Compare(a.part, b.part) })
 	for _, p := range parts {
 		value := 0.0

@@ -17,15 +17,15 @@ func TestSource(t *testing.T) {
 	var lines bytes.Buffer
 	log := audit.OnWriter(&lines, audit.Options{})
 	at := time.Date(2026, 11, 23, 6, 7, 8, 0, time.UTC)
-	of := func(e follow.Event) {
+	record := func(e follow.Event) {
 		e.Time, e.Name, e.From = at, "acme", "oci://registry.example.com/acme/skills:prod"
 		Source(log, e)
 	}
-	of(follow.Event{Action: follow.ActionPull, Release: "sha256:02", Before: "sha256:01", Version: "1.4.0", Signer: "key:ab"})
-	of(follow.Event{Action: follow.ActionSwap, Release: "sha256:02", Before: "sha256:01", Version: "1.4.0", Signer: "key:ab", Added: 3, Changed: 2, Removed: 1})
-	of(follow.Event{Action: follow.ActionRefuse, Release: "sha256:00", Before: "sha256:02", Version: "1.3.0\u202e", Refusal: pull.Version, Reason: "1.3.0 is lower than 1.4.0"})
-	of(follow.Event{Action: follow.ActionRollBack, Release: "sha256:01", Before: "sha256:02", Version: "1.3.0", Added: 1})
-	of(follow.Event{Action: follow.ActionDamage, Release: "sha256:01", Reason: "the skill pdf is not as its digest says"})
+	record(follow.Event{Action: follow.ActionPull, Release: "sha256:02", Before: "sha256:01", Version: "1.4.0", Signer: "key:ab"})
+	record(follow.Event{Action: follow.ActionSwap, Release: "sha256:02", Before: "sha256:01", Version: "1.4.0", Signer: "key:ab", Added: 3, Changed: 2, Removed: 1})
+	record(follow.Event{Action: follow.ActionRefuse, Release: "sha256:00", Before: "sha256:02", Version: "1.3.0\u202e", Refusal: pull.Version, Reason: "1.3.0 is lower than 1.4.0"})
+	record(follow.Event{Action: follow.ActionRollBack, Release: "sha256:01", Before: "sha256:02", Version: "1.3.0", Added: 1})
+	record(follow.Event{Action: follow.ActionDamage, Release: "sha256:01", Reason: "the skill pdf is not as its digest says"})
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}

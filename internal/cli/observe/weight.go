@@ -15,8 +15,8 @@ const weighEvery = 5 * time.Minute
 // Weight measures the size of a store for the metrics. It measures in the background, so that a
 // request for the metrics never waits.
 type Weight struct {
-	ctx context.Context
-	of  func(context.Context) (int64, error)
+	ctx     context.Context
+	measure func(context.Context) (int64, error)
 
 	mu    sync.Mutex
 	bytes int64     // 0 until a measurement finds files
@@ -24,13 +24,13 @@ type Weight struct {
 	begun time.Time // when the last measurement began
 }
 
-// NewWeight returns the weight of a store. of measures its size, and ctx bounds the measurements.
-// Without a store, of is nil, and so is the result.
-func NewWeight(ctx context.Context, of func(context.Context) (int64, error)) *Weight {
-	if of == nil {
+// NewWeight returns the weight of a store. measure returns its size, and ctx bounds the
+// measurements. Without a store, measure is nil, and so is the result.
+func NewWeight(ctx context.Context, measure func(context.Context) (int64, error)) *Weight {
+	if measure == nil {
 		return nil
 	}
-	return &Weight{ctx: ctx, of: of}
+	return &Weight{ctx: ctx, measure: measure}
 }
 
 // Measures returns the size at the last measurement. It returns no metric while the size is 0. On a
@@ -52,7 +52,7 @@ func (w *Weight) Measures() []metrics.Measure {
 }
 
 func (w *Weight) weigh() {
-	bytes, err := w.of(w.ctx)
+	bytes, err := w.measure(w.ctx)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.looks = false; err == nil {

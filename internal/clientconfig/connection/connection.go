@@ -43,9 +43,9 @@ type Connection struct {
 	// nil if it was not computed.
 	Gain *Gain `json:"skills,omitempty"`
 
-	client clientconfig.Client
-	change clientconfig.Change
-	shown  func(string) string // returns a path in its form for the user
+	client     clientconfig.Client
+	change     clientconfig.Change
+	formatPath func(string) string // returns a path in its form for the user
 }
 
 // Field is one field of an entry that changes.
@@ -55,12 +55,12 @@ type Field struct {
 	New string `json:"new,omitempty"`
 }
 
-// Of describes a client's entry. The function shown returns a path in its form for the user.
-func Of(c clientconfig.Client, p clientconfig.Env, ch clientconfig.Change, shown func(path string) string) Connection {
-	out := connectionOf(c, ch, shown)
+// Of describes a client's entry. The function formatPath returns a path in its form for the user.
+func Of(c clientconfig.Client, p clientconfig.Env, ch clientconfig.Change, formatPath func(path string) string) Connection {
+	out := connectionOf(c, ch, formatPath)
 	out.Here = c.Installed(p)
 	if ch.OverriddenBy != nil {
-		first := connectionOf(c, *ch.OverriddenBy, shown)
+		first := connectionOf(c, *ch.OverriddenBy, formatPath)
 		first.Here = out.Here
 		first.Missing = len(first.Command) > 0 && filepath.Base(first.Command[0]) == first.Command[0] && !p.CanStart(first.Command[0])
 		out.First = &first
@@ -68,11 +68,11 @@ func Of(c clientconfig.Client, p clientconfig.Env, ch clientconfig.Change, shown
 	return out
 }
 
-func connectionOf(c clientconfig.Client, ch clientconfig.Change, shown func(string) string) Connection {
+func connectionOf(c clientconfig.Client, ch clientconfig.Change, formatPath func(string) string) Connection {
 	words := display.RedactWords(ch.Command)
 	copy(words, ch.Command[:min(1, len(words))]) // the path of the program is not secret
 	out := Connection{
-		Client: c.ID, Name: c.Name, client: c, change: ch, shown: shown,
+		Client: c.ID, Name: c.Name, client: c, change: ch, formatPath: formatPath,
 		File: ch.File, Scope: ch.Scope, Key: ch.Key, State: ch.State,
 		Command: words, URL: redacted(ch.URL), Suspect: ch.Suspicion, Off: ch.Off != "" || ch.ListFile != "",
 	}
@@ -81,8 +81,8 @@ func connectionOf(c clientconfig.Client, ch clientconfig.Change, shown func(stri
 	}
 	if len(out.Changes) > 0 {
 		key := display.OneLine(ch.Key)
-		out.Diff = cmp.Or(diff.Part(shown(ch.File), key, ch.EntryBefore, ch.EntryAfter),
-			fmt.Sprintf("%s, %s: only values that are not shown change, because they may be secret\n", shown(ch.File), key))
+		out.Diff = cmp.Or(diff.Part(formatPath(ch.File), key, ch.EntryBefore, ch.EntryAfter),
+			fmt.Sprintf("%s, %s: only values that are not shown change, because they may be secret\n", formatPath(ch.File), key))
 	}
 	return out
 }
@@ -111,24 +111,24 @@ func (c Connection) Status() string {
 	if c.First != nil && c.State != Refused {
 		return c.First.Status()
 	}
-	file := c.shown(c.File)
+	file := c.formatPath(c.File)
 	switch c.State {
 	case clientconfig.Connected, clientconfig.Outdated:
 		if c.Missing {
 			return fmt.Sprintf("not connected: it %s, which no folder of PATH has (%s)", c.Target(), file)
 		}
-		is := "connected"
+		state := "connected"
 		if c.Off {
-			is = "turned off"
+			state = "turned off"
 		}
 		if c.State == clientconfig.Outdated {
 			how := "--write"
 			if c.Scope == clientconfig.Project {
 				how = "--scope project --write"
 			}
-			is += ", and " + how + " would update it"
+			state += ", and " + how + " would update it"
 		}
-		return fmt.Sprintf("%s: %s (%s)", is, c.Target(), file)
+		return fmt.Sprintf("%s: %s (%s)", state, c.Target(), file)
 	case clientconfig.Foreign:
 		return fmt.Sprintf("not connected: its server called knack %s (%s)", c.Target(), file)
 	case Refused:
@@ -166,13 +166,13 @@ func (c Connection) Target() string {
 
 // Precedence describes the entry that the client uses instead of this one.
 func (c Connection) Precedence() string {
-	what, file := "its entry", c.shown(c.First.File)
+	what, file := "its entry", c.formatPath(c.First.File)
 	if c.First.State == clientconfig.Foreign {
 		what = "its server called knack"
 	}
 	if c.client.NeedsApproval && c.First.Scope == clientconfig.Project {
 		return fmt.Sprintf("In this project %s has one of this name too: %s %s. %s calls different ones conflicting scopes, and uses %s until you approve the project's, then that one.",
-			file, what, c.First.Target(), c.Name, c.shown(c.File))
+			file, what, c.First.Target(), c.Name, c.formatPath(c.File))
 	}
 	return fmt.Sprintf("In this project %s comes first: %s %s", file, what, c.First.Target())
 }

@@ -28,7 +28,7 @@ func problem(fix, format string, args ...any) *Problem {
 // error of [clientconfig.Client.Plan].
 func (c Connection) Refusal(err error) *Problem {
 	var missing *clientconfig.MissingError
-	file := c.shown(c.File)
+	file := c.formatPath(c.File)
 	switch {
 	case c.Suspect != "":
 		return problem(RemoveAdvice, "%s has a server called knack that %s: that is not known to be knack; it is unchanged", file, c.Target())
@@ -62,7 +62,7 @@ func (c Connection) WriteFix(err error) string {
 	case errors.Is(err, edit.ErrReadOnly):
 		return "make it writable" + c.orByHand()
 	case errors.Is(err, fs.ErrPermission): // the new file and the backup are created beside it
-		return "make its folder " + c.shown(filepath.Dir(c.File)) + " writable" + c.orByHand()
+		return "make its folder " + c.formatPath(filepath.Dir(c.File)) + " writable" + c.orByHand()
 	}
 	return ""
 }
@@ -71,18 +71,18 @@ func (c Connection) WriteFix(err error) string {
 // returns nil if the client uses the entry, or if the entry is for other projects. again returns
 // the command that writes an entry of a scope.
 func (c Connection) Obstacle(again func(clientconfig.Scope) string) *Problem {
-	file, first, ch := c.shown(c.File), c.First, c.change
+	file, first, ch := c.formatPath(c.File), c.First, c.change
 	switch {
 	case first != nil && first.State == clientconfig.Foreign: // even if the user's entry was written
-		return problem(RemoveAdvice, "%s %s, and its server called knack %s: that is not known to be knack", c.shown(first.File), c.precedes(), first.Target())
+		return problem(RemoveAdvice, "%s %s, and its server called knack %s: that is not known to be knack", c.formatPath(first.File), c.precedes(), first.Target())
 	case first != nil && first.Missing:
-		return problem("install knack into a folder of PATH", "%s %s, and its entry %s: no folder of PATH has that program", c.shown(first.File), c.precedes(), first.Target())
+		return problem("install knack into a folder of PATH", "%s %s, and its entry %s: no folder of PATH has that program", c.formatPath(first.File), c.precedes(), first.Target())
 	case ch.ListFile != "":
 		says, fix := "has", "take "+strconv.Quote(ch.Name)+" out of it"
 		if ch.ListOnly {
 			says, fix = "lacks", "add "+strconv.Quote(ch.Name)+" to it"
 		}
-		return problem(fix, "%s: the list %s %s %q, so %s does not start it", c.shown(ch.ListFile), ch.ListKey, says, ch.Name, c.Name)
+		return problem(fix, "%s: the list %s %s %q, so %s does not start it", c.formatPath(ch.ListFile), ch.ListKey, says, ch.Name, c.Name)
 	case ch.Off != "": // even if another entry comes first, since some clients merge the two
 		return c.turnedOff()
 	case first == nil && ch.Shared && ch.State == clientconfig.Outdated:
@@ -93,7 +93,7 @@ func (c Connection) Obstacle(again func(clientconfig.Scope) string) *Problem {
 	case first.change.Off != "":
 		return first.turnedOff()
 	case first.State == clientconfig.Outdated:
-		return problem(again(first.Scope)+" brings it up to date", "%s %s, and its entry is not up to date: it %s", c.shown(first.File), c.precedes(), first.Target())
+		return problem(again(first.Scope)+" brings it up to date", "%s %s, and its entry is not up to date: it %s", c.formatPath(first.File), c.precedes(), first.Target())
 	}
 	return nil
 }
@@ -103,5 +103,5 @@ func (c Connection) turnedOff() *Problem {
 	if c.change.Off == "disabled" {
 		value = "false"
 	}
-	return problem(fmt.Sprintf("set %q to %s there", c.change.Off, value), "%s: the entry is turned off there, so %s does not start knack", c.shown(c.File), c.Name)
+	return problem(fmt.Sprintf("set %q to %s there", c.change.Off, value), "%s: the entry is turned off there, so %s does not start knack", c.formatPath(c.File), c.Name)
 }

@@ -74,7 +74,7 @@ func Walk(ctx context.Context, r io.ReaderAt, size int64, visit func(e origin.No
 // guess names the probable type of an unknown file.
 func guess(head []byte) string {
 	text := string(bytes.TrimLeft(head, "\ufeff \t\r\n"))
-	for _, known := range []struct{ magic, is string }{
+	for _, known := range []struct{ magic, meaning string }{
 		{"\xfd7zxz", ": it is packed with xz; pack it with gzip"},
 		{"\x28\xb5\x2f\xfd", ": it is packed with zstd; pack it with gzip"},
 		{"bzh", ": it is packed with bzip2; pack it with gzip"},
@@ -86,7 +86,7 @@ func guess(head []byte) string {
 		{"version https://git-lfs", ": it is a pointer of Git LFS; give the address of the archive itself"},
 	} {
 		if n := len(known.magic); len(text) >= n && strings.EqualFold(text[:n], known.magic) {
-			return known.is
+			return known.meaning
 		}
 	}
 	if len(head) == 0 {

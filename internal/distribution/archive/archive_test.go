@@ -165,8 +165,8 @@ func TestDescriptors(t *testing.T) {
 			local[1][6], central[1][8] = flagDescriptor, flagDescriptor
 			clear(local[1][14:26])
 		}, "s/x"))
-		if is := got["s/x"]; (err == nil && is == "0 xxx") != (form != "") {
-			t.Errorf("form %d: %q, %v", i, is, err)
+		if content := got["s/x"]; (err == nil && content == "0 xxx") != (form != "") {
+			t.Errorf("form %d: %q, %v", i, content, err)
 		}
 	}
 }
@@ -294,7 +294,7 @@ func FuzzWalk(f *testing.F) {
 			same[path] = string(data)
 		}
 		for path, content := range got {
-			if is, ok := same[strings.TrimLeft(path, "./")]; ok && !strings.HasSuffix(content, is) {
+			if suffix, ok := same[strings.TrimLeft(path, "./")]; ok && !strings.HasSuffix(content, suffix) {
 				t.Errorf("another reader finds another %s", path)
 			}
 		}

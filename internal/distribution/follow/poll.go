@@ -103,19 +103,19 @@ func (f *Follower) lacks(cause skill.Lack, now time.Time) {
 func (f *Follower) record(err error, now time.Time) {
 	source := f.source.Ref.String()
 	was := f.o.Store.Failure(source)
-	var is *store.Failure
+	var failure *store.Failure
 	switch {
 	case err == nil && was == nil:
 		return
 	case err != nil && was != nil && was.Reason == err.Error():
 		return
 	case err != nil:
-		is = &store.Failure{Reason: err.Error(), Since: now}
+		failure = &store.Failure{Reason: err.Error(), Since: now}
 		if was != nil {
-			is.Since = was.Since
+			failure.Since = was.Since
 		}
 	}
-	_ = f.o.Store.SetFailure(source, is) // the next poll tries it again
+	_ = f.o.Store.SetFailure(source, failure) // the next poll tries it again
 }
 
 // hourly is the interval at which a lasting failure is logged.
@@ -123,16 +123,16 @@ const hourly = time.Hour
 
 // say logs the result of a poll: a change immediately, and a lasting failure once an hour.
 func (f *Follower) say(outcome Outcome, err error, was Status, now time.Time) {
-	is := f.Status()
+	status := f.Status()
 	about := []any{"source", f.source.Name}
-	lasts := was.Failure != "" && outcome == Failed || was.Refused != "" && outcome == Refused && was.Refused == is.Refused && was.RefusedRelease == is.RefusedRelease
+	lasts := was.Failure != "" && outcome == Failed || was.Refused != "" && outcome == Refused && was.Refused == status.Refused && was.RefusedRelease == status.RefusedRelease
 	switch {
 	case outcome != Failed && outcome != Refused:
 		if was.Failure != "" {
 			f.o.Log.Warn("the source answers again", "source", f.source.Name)
 		}
 		if f.byRequest {
-			f.o.Log.Warn("the source was asked", append(about, "outcome", string(outcome), "release", cmp.Or(is.Pending, is.Release))...)
+			f.o.Log.Warn("the source was asked", append(about, "outcome", string(outcome), "release", cmp.Or(status.Pending, status.Release))...)
 		}
 		return
 	case lasts && now.Sub(f.logged).Abs() < hourly && !f.byRequest:
@@ -141,11 +141,11 @@ func (f *Follower) say(outcome Outcome, err error, was Status, now time.Time) {
 	f.logged = now
 	words := "the release of the source is not taken; the last one stays"
 	switch {
-	case outcome == Failed && is.Release == "":
+	case outcome == Failed && status.Release == "":
 		words = "the source cannot be asked, and nothing of it is in the store, so nothing of it is served yet"
 	case outcome == Failed:
 		words = "the source cannot be asked; its last release stays"
-	case is.Release == "":
+	case status.Release == "":
 		words = "the release of the source is not taken, and nothing of it is served yet"
 	}
 	f.o.Log.Warn(words, append(about, "reason", err.Error())...)

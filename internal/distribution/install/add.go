@@ -116,8 +116,8 @@ func fixOfName(name string, names []string) string {
 func Short(text string) string {
 	if at := strings.LastIndexByte(text, '@'); at >= 0 {
 		before := text[:at]
-		switch scheme, _, is := strings.Cut(before, "://"); {
-		case is:
+		switch scheme, _, ok := strings.Cut(before, "://"); {
+		case ok:
 			text = scheme + "://…" + text[at:]
 		case strings.Contains(before[:strings.IndexByte(text, '@')], ":"): // USER:PASSWORD@HOST
 			text = "…" + text[at:]
@@ -223,12 +223,12 @@ func (in *Installer) addChosen(ctx context.Context, p *Plan, q Request, l *libra
 // byName groups skills by their target folder. Each group is sorted: the shallowest path first,
 // then by path.
 func byName(skills []origin.Skill, ref origin.Ref) (groups [][]origin.Skill) {
-	of := map[skill.Key]int{}
+	index := map[skill.Key]int{}
 	for _, s := range skills {
 		key := skill.KeyOf(nameOf(s, ref))
-		i, known := of[key]
+		i, known := index[key]
 		if !known {
-			i, of[key] = len(groups), len(groups)
+			i, index[key] = len(groups), len(groups)
 			groups = append(groups, nil)
 		}
 		groups[i] = append(groups[i], s)
@@ -347,7 +347,7 @@ func (in *Installer) stepFor(g got, ref origin.Ref, at origin.Revision, pin bool
 	}
 	rel, err := filepath.Rel(in.o.Root, filepath.Join(in.o.To, name))
 	if err != nil || strings.HasPrefix(rel, "..") {
-		return failed(name, "", problem("name a folder below "+in.shown(in.o.Root), "%s is not below the folder of %s", in.shown(in.o.To), in.lockShown()))
+		return failed(name, "", problem("name a folder below "+in.formatPath(in.o.Root), "%s is not below the folder of %s", in.formatPath(in.o.To), in.lockShown()))
 	}
 	e := in.entryOf(g, ref, at, pin)
 	s := &Step{Name: e.Name, Key: cmp.Or(in.installedAt(ref, g.source.Path), filepath.ToSlash(rel)), Entry: e}

@@ -55,7 +55,7 @@ func (in *Installer) look(ctx context.Context, place string) (*content, error) {
 		if c, err := in.absent(ctx, place); err == nil && !c.missing {
 			return c, nil
 		}
-		return nil, problem("let the user who runs knack read it", "%s cannot be read: %s", in.shown(place), skill.Reason(err))
+		return nil, problem("let the user who runs knack read it", "%s cannot be read: %s", in.formatPath(place), skill.Reason(err))
 	}
 	defer t.Close()
 	c := &content{}
@@ -85,7 +85,7 @@ func (in *Installer) look(ctx context.Context, place string) (*content, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, problem("let the user who runs knack read it", "%s cannot be read: %w", in.shown(place), cause(err))
+		return nil, problem("let the user who runs knack read it", "%s cannot be read: %w", in.formatPath(place), cause(err))
 	}
 	if len(c.files)+len(c.extra) == 0 {
 		c.missing = true
@@ -103,7 +103,7 @@ func (in *Installer) absent(ctx context.Context, place string) (*content, error)
 		return &content{missing: true}, nil
 	}
 	if err != nil {
-		return nil, problem("let the user who runs knack read it", "%s cannot be read: %s", in.shown(filepath.Dir(place)), skill.Reason(err))
+		return nil, problem("let the user who runs knack read it", "%s cannot be read: %s", in.formatPath(filepath.Dir(place)), skill.Reason(err))
 	}
 	defer t.Close()
 	c := &content{missing: true}
@@ -147,8 +147,8 @@ func hashed(t *dir.Tree, e dir.TreeEntry) (lockfile.File, error) {
 	return lockfile.File{Path: e.Path, Size: n, Digest: skill.Digest(h.Sum(nil)), Exec: e.Mode.Perm()&0o111 != 0}, err
 }
 
-// is reports whether the files of the folder have this digest.
-func (c *content) is(d skill.Digest) bool {
+// matches reports whether the files of the folder have this digest.
+func (c *content) matches(d skill.Digest) bool {
 	return !c.missing && c.odd == "" && len(c.extra) == 0 && c.digest == d
 }
 
@@ -256,7 +256,7 @@ const (
 )
 
 // warn sets the step's warnings about new content that is not offered, or not installed.
-func (s *Step) warn(files []lockfile.File, of origin.Skill) {
+func (s *Step) warn(files []lockfile.File, original origin.Skill) {
 	var out []string
 	var size int64
 	for _, f := range files {
@@ -265,11 +265,11 @@ func (s *Step) warn(files []lockfile.File, of origin.Skill) {
 	if len(files) > publishedFiles || size > publishedSize {
 		out = append(out, "it has more than 512 files or 16 MiB, so the Skills extension of MCP does not offer it; the tools do")
 	}
-	if s.Withheld = of.Unserved != ""; s.Withheld {
-		out = append(out, "knack does not offer it: "+of.Unserved)
+	if s.Withheld = original.Unserved != ""; s.Withheld {
+		out = append(out, "knack does not offer it: "+original.Unserved)
 	}
-	if of.Left > 0 {
-		out = append(out, leftOut(of.Left))
+	if original.Left > 0 {
+		out = append(out, leftOut(original.Left))
 	}
-	s.Warnings, s.dropped = out, of.Dropped
+	s.Warnings, s.dropped = out, original.Dropped
 }

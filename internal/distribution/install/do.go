@@ -101,7 +101,7 @@ func (in *Installer) fit(steps []*Step) error {
 	for dir, all := range need {
 		if s, known := room(dir); known {
 			if err := s.Fit(all); err != nil {
-				return problem("free some space, or name a folder on another disk with --to", "nothing was done, since the disk of %s %w", in.shown(dir), err)
+				return problem("free some space, or name a folder on another disk with --to", "nothing was done, since the disk of %s %w", in.formatPath(dir), err)
 			}
 		}
 	}
@@ -125,17 +125,17 @@ func (in *Installer) fail(s *Step, err error) {
 	case errors.As(err, &p):
 		s.Problem = p
 	case errors.Is(err, edit.ErrLink):
-		s.Problem = &Problem{Err: fmt.Errorf("a link appeared at %s meanwhile, and knack writes nothing through it", in.shown(s.place)), Fix: "remove it, or make it a folder, then run the command again", No: true}
+		s.Problem = &Problem{Err: fmt.Errorf("a link appeared at %s meanwhile, and knack writes nothing through it", in.formatPath(s.place)), Fix: "remove it, or make it a folder, then run the command again", No: true}
 	case errors.Is(err, edit.ErrExists):
 		s.Problem = &Problem{Err: errors.New("something was put in its place meanwhile"), Fix: "run the command again", No: true}
 	case edit.IsFull(err):
-		s.Problem = problem("free some space, then run the command again; the installed files are as before", "the disk of %s is full", in.shown(filepath.Dir(s.place)))
+		s.Problem = problem("free some space, then run the command again; the installed files are as before", "the disk of %s is full", in.formatPath(filepath.Dir(s.place)))
 	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
-		s.Problem = problem("let the user who runs knack write there", "%s cannot be written: %w", in.shown(in.forbidden(s, err)), cause(err))
+		s.Problem = problem("let the user who runs knack write there", "%s cannot be written: %w", in.formatPath(in.forbidden(s, err)), cause(err))
 	case errors.Is(err, syscall.ENOTDIR):
-		s.Problem = problem("remove the file, or name another folder with --to", "a file is in the place of a folder above %s", in.shown(s.place))
+		s.Problem = problem("remove the file, or name another folder with --to", "a file is in the place of a folder above %s", in.formatPath(s.place))
 	case errors.Is(err, syscall.EXDEV):
-		s.Problem = problem("name a folder on the same disk as its parent, with --to", "%s is on another file system than the folder above it", in.shown(filepath.Dir(s.place)))
+		s.Problem = problem("name a folder on the same disk as its parent, with --to", "%s is on another file system than the folder above it", in.formatPath(filepath.Dir(s.place)))
 	default:
 		s.Problem = ProblemOf(err)
 	}
@@ -329,8 +329,8 @@ func (in *Installer) swap(ctx context.Context, t *edit.Tree, s *Step) error {
 	if err == nil && !s.keep && now.missing == s.found.missing && now.odd == "" && now.digest == s.found.digest && slices.Equal(now.extra, s.found.extra) {
 		return t.Remove()
 	}
-	kept := in.keptPath(filepath.Base(s.place))
-	if err := t.Back(edit.Named(kept)); err != nil {
+	backup := in.keptPath(filepath.Base(s.place))
+	if err := t.Back(edit.Named(backup)); err != nil {
 		undo := func() error {
 			if s.Do == Delete {
 				return t.Place(s.place)
@@ -339,13 +339,13 @@ func (in *Installer) swap(ctx context.Context, t *edit.Tree, s *Step) error {
 		}()
 		if undo != nil {
 			s.stays = true
-			return problem("move it to where you want it", "the former files of %s could not be kept (%w) and are in %s", in.shown(s.place), cause(err), in.shown(t.Path()))
+			return problem("move it to where you want it", "the former files of %s could not be kept (%w) and are in %s", in.formatPath(s.place), cause(err), in.formatPath(t.Path()))
 		}
 		if odd := (*fs.PathError)(nil); errors.Is(err, edit.ErrIrregular) && errors.As(err, &odd) {
-			return problem("move that away, then run the command again", "%s is not a file, folder or link, so it cannot be kept on the disk of %s", in.shown(filepath.Join(s.place, odd.Path)), in.shown(filepath.Dir(kept)))
+			return problem("move that away, then run the command again", "%s is not a file, folder or link, so it cannot be kept on the disk of %s", in.formatPath(filepath.Join(s.place, odd.Path)), in.formatPath(filepath.Dir(backup)))
 		}
-		return problem("let the user who runs knack write there", "%s, which keeps the files that are taken away, cannot be written: %w", in.shown(filepath.Dir(kept)), cause(err))
+		return problem("let the user who runs knack write there", "%s, which keeps the files that are taken away, cannot be written: %w", in.formatPath(filepath.Dir(backup)), cause(err))
 	}
-	s.Kept = kept
+	s.Kept = backup
 	return nil
 }

@@ -146,7 +146,7 @@ func refProblem(text string, err error) error {
 // a locked folder, it selects that folder. Otherwise, it selects the folders of the skills with
 // this name or folder name.
 func (in *Installer) KeysOf(name string) (keys []string) {
-	if _, is := in.lock.Skills[name]; is {
+	if _, ok := in.lock.Skills[name]; ok {
 		return []string{name}
 	}
 	for key, e := range in.lock.Skills {
@@ -182,7 +182,7 @@ func (in *Installer) named(names []string) (keys []string, missing []*Step) {
 				why = fmt.Sprintf("there is no %s, so no skill '%s' is installed", in.lockShown(), display.Echo(name))
 			}
 			if key := in.unlockedKey(name); key != "" {
-				why += ", which is in " + in.shown(in.Folder(key))
+				why += ", which is in " + in.formatPath(in.Folder(key))
 				if fix = "remove its folder by hand if that is meant"; in.HasLock() {
 					fix += "; " + in.keep(key)
 				}

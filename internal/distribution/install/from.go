@@ -224,7 +224,7 @@ func (in *Installer) try(ctx context.Context, group []*takeover, format foreign.
 		switch {
 		case s.found.missing:
 			s.Do = Write
-		case s.found.is(s.Entry.Digest):
+		case s.found.matches(s.Entry.Digest):
 			s.Do = Record
 		case in.sameButInstaller(s, format):
 			s.Do, s.keep = Replace, format == foreign.GitHub
@@ -378,12 +378,12 @@ func (in *Installer) FromGitHub(ctx context.Context) ([]foreign.Skill, error) {
 	for _, folder := range folders {
 		entries, err := ghEntries(ctx, filepath.Join(in.o.Root, filepath.FromSlash(folder)), folder)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, problem("let the user who runs knack read it", "%s cannot be read: %w", in.shown(folder), cause(err))
+			return nil, problem("let the user who runs knack read it", "%s cannot be read: %w", in.formatPath(folder), cause(err))
 		}
 		found = append(found, entries...)
 	}
 	if len(found) == 0 {
-		return nil, &Problem{Err: fmt.Errorf("no skill below %s was installed by gh: none has its fields in SKILL.md", display.Quote(in.shown(in.o.Root))), Fix: "--project DIR, --global and --to DIR look elsewhere", No: true}
+		return nil, &Problem{Err: fmt.Errorf("no skill below %s was installed by gh: none has its fields in SKILL.md", display.Quote(in.formatPath(in.o.Root))), Fix: "--project DIR, --global and --to DIR look elsewhere", No: true}
 	}
 	return found, nil
 }

@@ -179,11 +179,11 @@ func Open(o Options, changes bool) (_ *Installer, err error) {
 	if changes && !o.DryRun && o.Guard != "" {
 		switch unlock, err := edit.Lock(edit.Named(o.Guard)); {
 		case errors.Is(err, edit.ErrLocked):
-			return nil, &Problem{Err: fmt.Errorf("another knack command is changing %s", display.Quote(in.shown(o.Root))), Fix: "run this one again when it is done", No: true}
+			return nil, &Problem{Err: fmt.Errorf("another knack command is changing %s", display.Quote(in.formatPath(o.Root))), Fix: "run this one again when it is done", No: true}
 		case err == nil:
 			in.unlock = unlock
 		default:
-			in.warn("%s cannot be locked (%s): run no other knack command for %s at the same time", in.shown(in.o.Guard), cause(err), display.Quote(in.shown(o.Root)))
+			in.warn("%s cannot be locked (%s): run no other knack command for %s at the same time", in.formatPath(in.o.Guard), cause(err), display.Quote(in.formatPath(o.Root)))
 		}
 	}
 	if in.old, err = in.readLock(); err != nil {
@@ -234,7 +234,7 @@ func (in *Installer) readLock() ([]byte, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, problem("let the user who runs knack read the folder", "%s cannot be read: %s", in.shown(in.o.Root), skill.Reason(err))
+		return nil, problem("let the user who runs knack read the folder", "%s cannot be read: %s", in.formatPath(in.o.Root), skill.Reason(err))
 	}
 	defer t.Close()
 	data, _, err := lockfile.Read(t, skill.Stamp{})
@@ -324,8 +324,8 @@ func (in *Installer) reread(changed map[string]*lockfile.Skill) error {
 	in.old = data
 	for key := range changed {
 		was, had := before.Skills[key]
-		is, has := in.lock.Skills[key]
-		if had != has || had && !sameEntry(was, is) {
+		now, has := in.lock.Skills[key]
+		if had != has || had && !sameEntry(was, now) {
 			return &Problem{Err: fmt.Errorf("another program changed the entry of %s in %s meanwhile", display.Quote(key), in.lockShown()), Fix: "run the command again", No: true}
 		}
 	}
@@ -349,15 +349,15 @@ func (in *Installer) sweep() {
 		if !seen[at] {
 			seen[at] = true
 			err := edit.Sweep(at, func(path string) error {
-				kept := in.keptPath("interrupted")
-				if err := edit.Move(path, edit.Named(kept)); err != nil {
+				backup := in.keptPath("interrupted")
+				if err := edit.Move(path, edit.Named(backup)); err != nil {
 					return err
 				}
-				in.warn("a knack command was stopped while it replaced a skill: the folder that it took away, or had not yet put there, is in %s", in.shown(kept))
+				in.warn("a knack command was stopped while it replaced a skill: the folder that it took away, or had not yet put there, is in %s", in.formatPath(backup))
 				return nil
 			})
 			if err != nil {
-				in.warn("%s has folders of a knack command that was stopped, which cannot be moved to %s: %s", in.shown(at), in.shown(in.o.Kept), cause(err))
+				in.warn("%s has folders of a knack command that was stopped, which cannot be moved to %s: %s", in.formatPath(at), in.formatPath(in.o.Kept), cause(err))
 			}
 		}
 	}

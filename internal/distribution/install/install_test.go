@@ -119,7 +119,7 @@ func TestEditorSaves(t *testing.T) {
 			w.publish(old)
 			_, err := w.add(w.options())
 			must(t, err)
-			kept, took := 0, 10*time.Millisecond // of an update
+			preserved, took := 0, 10*time.Millisecond // of an update
 			for i := range saves {
 				w.publish(skillFiles(fmt.Sprint("version ", i)))
 				text := fmt.Sprint("saved ", i)
@@ -143,10 +143,10 @@ func TestEditorSaves(t *testing.T) {
 				found := slices.Contains(slices.Collect(maps.Values(files(t, w.place()))), text)
 				for _, s := range p.Steps {
 					if s.Kept != "" {
-						kept++
+						preserved++
 					}
 				}
-				found = found || slices.Contains(slices.Collect(maps.Values(files(t, w.kept()))), text)
+				found = found || slices.Contains(slices.Collect(maps.Values(files(t, w.backups()))), text)
 				if saved == nil && !found {
 					t.Fatalf("%d: what the editor saved is lost: %+v", i, p.Steps[0])
 				}
@@ -154,9 +154,9 @@ func TestEditorSaves(t *testing.T) {
 				over.Overwrite = true
 				_, err = w.sync(over)
 				must(t, err)
-				must(t, os.RemoveAll(filepath.Join(w.kept())))
+				must(t, os.RemoveAll(filepath.Join(w.backups())))
 			}
-			t.Logf("%d saves, %d kept by the update", saves, kept)
+			t.Logf("%d saves, %d kept by the update", saves, preserved)
 		})
 	}
 }

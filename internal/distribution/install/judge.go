@@ -100,7 +100,7 @@ func unreadable(err error) *Problem {
 func (in *Installer) noLinks(place string) error {
 	for _, dir := range []string{in.beside(place), filepath.Dir(place)} {
 		if links := realpath.Links(dir); len(links) > 0 {
-			return &Problem{Err: fmt.Errorf("%s is a link, and knack writes and removes nothing through it", in.shown(links[0])), Fix: "remove it, or make it a folder", No: true}
+			return &Problem{Err: fmt.Errorf("%s is a link, and knack writes and removes nothing through it", in.formatPath(links[0])), Fix: "remove it, or make it a folder", No: true}
 		}
 	}
 	return nil

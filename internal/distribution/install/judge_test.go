@@ -46,14 +46,14 @@ func TestNotRecorded(t *testing.T) {
 		if bad := p.Steps[0]; p.Outcome() != install.Failed || bad.Do != install.Fail || !strings.Contains(bad.Problem.Error(), "version has a control character") || p.Steps[1].Do != install.Write {
 			t.Errorf("%+v %+v", bad, p.Steps[1])
 		}
-		is := files(t, w.project())
+		got := files(t, w.project())
 		if dry {
-			if len(is) != 0 {
-				t.Error(is)
+			if len(got) != 0 {
+				t.Error(got)
 			}
 			continue
 		}
-		l, err := lockfile.Parse([]byte(is[lockfile.Name]))
+		l, err := lockfile.Parse([]byte(got[lockfile.Name]))
 		if err != nil || len(l.Skills) != 1 || l.Skills[".agents/skills/pdf"].Name != "pdf" {
 			t.Errorf("%v %+v", err, l)
 		}

@@ -74,13 +74,13 @@ func (m *market) skillsOf(e *plugin.Offer, skills []origin.Skill) (found []origi
 			return o.Source.Kind == plugin.Local && other != base && isBelow(base, other) && isBelow(other, at)
 		})
 	}
-	has := func(of string) bool {
-		listed := slices.ContainsFunc(e.Skills, func(named string) bool {
+	has := func(folder string) bool {
+		offered := slices.ContainsFunc(e.Skills, func(named string) bool {
 			at := path.Join(base, named)
-			return of == at || path.Dir(of) == at
+			return folder == at || path.Dir(folder) == at
 		})
-		own := e.Strict && path.Dir(of) == path.Join(base, plugin.SkillsFolder) && base != m.at
-		return isBelow(base, of) && (len(e.Skills) > 0 && (listed || own) || len(e.Skills) == 0 && !inner(of))
+		own := e.Strict && path.Dir(folder) == path.Join(base, plugin.SkillsFolder) && base != m.at
+		return isBelow(base, folder) && (len(e.Skills) > 0 && (offered || own) || len(e.Skills) == 0 && !inner(folder))
 	}
 	for _, s := range skills {
 		if slices.ContainsFunc(m.aside.Through(s.Path), has) {
@@ -101,8 +101,8 @@ func (m *market) find(skills []origin.Skill, name string) []origin.Skill {
 	if e == nil || e.Source.Kind != plugin.Local {
 		return nil
 	}
-	_, of, _ := strings.Cut(name, ":")
-	return pick(m.skillsOf(e, skills), of)
+	_, skillName, _ := strings.Cut(name, ":")
+	return pick(m.skillsOf(e, skills), skillName)
 }
 
 // pick returns the skills with a name, or else the skills in a folder of this name.
@@ -296,10 +296,10 @@ func pluginSkills(ctx context.Context, l *library, ref origin.Ref, e *plugin.Off
 		if ref.Kind == origin.NPM {
 			_, at, _ = strings.Cut(at, "/") // without the archive's top folder
 		}
-		listed := len(e.Skills) == 0 || e.Strict || slices.ContainsFunc(e.Skills, func(named string) bool {
+		offered := len(e.Skills) == 0 || e.Strict || slices.ContainsFunc(e.Skills, func(named string) bool {
 			return strings.HasSuffix("/"+s.Path, "/"+named) || strings.HasSuffix("/"+path.Dir(s.Path), "/"+named)
 		})
-		return sub != "" && !isBelow(sub, at) || !listed
+		return sub != "" && !isBelow(sub, at) || !offered
 	}), err
 }
 
@@ -314,8 +314,8 @@ func (in *Installer) addPlugin(ctx context.Context, p *Plan, q Request, from ori
 	if err != nil {
 		return err
 	}
-	_, of, _ := strings.Cut(name, ":")
-	chosen := pick(skills, of)
+	_, skillName, _ := strings.Cut(name, ":")
+	chosen := pick(skills, skillName)
 	if len(chosen) == 0 {
 		var names []string
 		for _, s := range skills {
@@ -325,7 +325,7 @@ func (in *Installer) addPlugin(ctx context.Context, p *Plan, q Request, from ori
 		if len(names) > 0 {
 			fix = cmp.Or(fixOfNear(name, names), "it has "+display.First(names, mostPlugins))
 		}
-		return &Problem{Err: fmt.Errorf("the plugin %s (%s) has no skill '%s'", e.Name, ref, display.Echo(of)), Fix: fix, No: true}
+		return &Problem{Err: fmt.Errorf("the plugin %s (%s) has no skill '%s'", e.Name, ref, display.Echo(skillName)), Fix: fix, No: true}
 	}
 	q.Pin = q.Pin || pinned
 	return in.addChosen(ctx, p, q, l, ref, skills, chosen)

@@ -26,8 +26,8 @@ func TestMovedTag(t *testing.T) {
 		p, err := w.planUpdate(w.options(), q)
 		must(t, err)
 		s := p.Steps[0]
-		is := slices.ContainsFunc(s.Warnings, func(text string) bool { return moved != "" && strings.Contains(text, "the tag "+moved+" was moved") })
-		if s.Do != want || is != (moved != "") || !is && len(s.Warnings) > 0 {
+		isWarned := slices.ContainsFunc(s.Warnings, func(text string) bool { return moved != "" && strings.Contains(text, "the tag "+moved+" was moved") })
+		if s.Do != want || isWarned != (moved != "") || !isWarned && len(s.Warnings) > 0 {
 			t.Errorf("%s %v, want %s and a warning about %q", s.Do, s.Warnings, want, moved)
 		}
 	}

@@ -55,7 +55,7 @@ func (in *Installer) resolve(dir string) (string, error) {
 		within, err := edit.Within(in.o.Root, dir)
 		var out *edit.OutsideError
 		if errors.As(err, &out) {
-			return "", &Problem{Err: fmt.Errorf("%s is a link to %s, outside of the project", in.shown(out.Link), in.shown(out.Target)), Fix: "make it a folder, or name another folder with --to", No: true}
+			return "", &Problem{Err: fmt.Errorf("%s is a link to %s, outside of the project", in.formatPath(out.Link), in.formatPath(out.Target)), Fix: "make it a folder, or name another folder with --to", No: true}
 		}
 		if err != nil {
 			return "", problem("", "%w", err)
@@ -63,7 +63,7 @@ func (in *Installer) resolve(dir string) (string, error) {
 		real = within
 	}
 	if links := realpath.Links(real); len(links) > 0 {
-		return "", &Problem{Err: fmt.Errorf("%s is a link that leads nowhere", in.shown(links[0])), Fix: "make it a folder, or name another folder with --to", No: true}
+		return "", &Problem{Err: fmt.Errorf("%s is a link that leads nowhere", in.formatPath(links[0])), Fix: "make it a folder, or name another folder with --to", No: true}
 	}
 	return real, nil
 }

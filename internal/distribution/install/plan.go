@@ -167,12 +167,12 @@ func (in *Installer) decide(ctx context.Context, s *Step) {
 		s.Do = Write
 	case c.odd != "":
 		s.Do, s.Problem = Leave, &Problem{Err: fmt.Errorf("%s is in its place", c.odd), Fix: in.replaceOdd(s), No: true}
-	case c.is(s.Entry.Digest):
+	case c.matches(s.Entry.Digest):
 		s.Do = Record
 		if s.Was != nil && sameEntry(*s.Was, s.Entry) {
 			s.Do = Nothing
 		}
-	case s.Was != nil && c.is(s.Was.Digest):
+	case s.Was != nil && c.matches(s.Was.Digest):
 		s.Do, s.keep = Replace, s.Was.Digest != s.Entry.Digest && in.isOriginal(s.Key)
 	case in.o.Overwrite:
 		s.Do, s.keep = Replace, true
@@ -299,7 +299,7 @@ func (in *Installer) PlanRemove(ctx context.Context, names []string) *Plan {
 			s.Do = Drop
 		case c.odd != "":
 			s.Do, s.Problem = Leave, &Problem{Err: fmt.Errorf("%s is in its place", c.odd), Fix: "remove it by hand, then run the command again", No: true}
-		case c.is(was.Digest):
+		case c.matches(was.Digest):
 			s.Do, s.keep = Delete, in.isOriginal(key)
 		case in.o.Overwrite:
 			s.Do, s.keep = Delete, true
@@ -317,9 +317,9 @@ func (in *Installer) PlanRemove(ctx context.Context, names []string) *Plan {
 	return p
 }
 
-// PlanVerify compares the named skills, or without names all skills, with the disk. If held is not
+// PlanVerify compares the named skills, or without names all skills, with the disk. If judge is not
 // nil, PlanVerify also names the held-back skills that the lock gives to clients.
-func (in *Installer) PlanVerify(ctx context.Context, names []string, held Judge) *Plan {
+func (in *Installer) PlanVerify(ctx context.Context, names []string, judge Judge) *Plan {
 	p := &Plan{}
 	keys, missing := in.named(names)
 	p.Steps = append(missing, in.eachLocked(keys, func(key string, was lockfile.Skill) *Step {
@@ -336,10 +336,10 @@ func (in *Installer) PlanVerify(ctx context.Context, names []string, held Judge)
 			folders = append(folders, in.Folder(s.Key))
 		}
 	}
-	if held == nil || len(folders) == 0 {
+	if judge == nil || len(folders) == 0 {
 		return p
 	}
-	why := held(folders)
+	why := judge(folders)
 	for _, s := range p.Steps {
 		if hold, isHeld := why[in.Folder(s.Key)]; isHeld {
 			in.verifyHeld(ctx, s, hold)
@@ -370,7 +370,7 @@ func (in *Installer) records(ctx context.Context, key string) string {
 
 // verify reports whether a skill's folder matches the lock. If not, the step gets the differences.
 func (in *Installer) verify(ctx context.Context, s *Step) bool {
-	if !in.see(ctx, s) || s.found.is(s.Was.Digest) {
+	if !in.see(ctx, s) || s.found.matches(s.Was.Digest) {
 		return s.Do != Fail
 	}
 	if in.matchesThroughLink(ctx, s) {
@@ -408,10 +408,10 @@ func (in *Installer) matchesThroughLink(ctx context.Context, s *Step) bool {
 		return false
 	}
 	c, err := in.look(ctx, target)
-	if err != nil || !c.is(s.Was.Digest) {
+	if err != nil || !c.matches(s.Was.Digest) {
 		return false
 	}
-	s.Warnings = append(s.Warnings, "its folder is a link to "+in.shown(target)+", which has the locked files; update, sync and remove leave it as it is")
+	s.Warnings = append(s.Warnings, "its folder is a link to "+in.formatPath(target)+", which has the locked files; update, sync and remove leave it as it is")
 	return true
 }
 

@@ -47,10 +47,10 @@ func (in *Installer) keepVersion(s *Step) bool {
 		return true
 	}
 	p := &Problem{Fix: "ask its publisher whether the tag was moved back; --allow-downgrade takes it", No: true}
-	switch was, is := s.Was.Version, s.Entry.Version; {
-	case semver.Lower(is, was):
-		p.Err = fmt.Errorf("the version %s is lower than %s, which is locked", is, was)
-	case was != "" && is == "" && s.Was.Signer != "":
+	switch was, next := s.Was.Version, s.Entry.Version; {
+	case semver.Lower(next, was):
+		p.Err = fmt.Errorf("the version %s is lower than %s, which is locked", next, was)
+	case was != "" && next == "" && s.Was.Signer != "":
 		p.Err = fmt.Errorf("the release has no version, and %s is locked", was)
 	default:
 		return true

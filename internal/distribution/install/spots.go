@@ -57,7 +57,7 @@ type Hold struct {
 // that the lock names, and the given clients, which Settle records in the lock. Settle removes
 // each held-back skill of the plan from the folders of clients, also one whose own folder stays as
 // it is.
-func (in *Installer) Settle(ctx context.Context, p *Plan, asked Clients, held Judge) error {
+func (in *Installer) Settle(ctx context.Context, p *Plan, asked Clients, judge Judge) error {
 	var steps []*Step
 	var folders []string
 	for _, s := range p.Steps {
@@ -69,7 +69,7 @@ func (in *Installer) Settle(ctx context.Context, p *Plan, asked Clients, held Ju
 	if len(steps) == 0 {
 		return nil
 	}
-	why := held(folders)
+	why := judge(folders)
 	changed := map[string]*lockfile.Skill{}
 	for _, s := range steps {
 		hold, isHeld := why[in.Folder(s.Key)]
@@ -148,9 +148,9 @@ func (in *Installer) withhold(ctx context.Context, s *Step, entry lockfile.Skill
 // tellHeld adds to a place in a client's folder the problem that its skill is held back.
 func (in *Installer) tellHeld(s *Step, spot *Spot, hold Hold) {
 	if p := spot.Problem; p != nil { // the client may have it
-		held := *p
-		held.Err = fmt.Errorf("%w; it is held back: %s", p.Err, hold.Why)
-		spot.Problem = &held
+		combined := *p
+		combined.Err = fmt.Errorf("%w; it is held back: %s", p.Err, hold.Why)
+		spot.Problem = &combined
 		return
 	}
 	fix := "see " + in.command("doctor", s.Name) + "; then run the command again"
@@ -254,8 +254,8 @@ func (in *Installer) planSpot(ctx context.Context, s *Step, entry lockfile.Skill
 	}
 	had := spot.Form != ""
 	ours := c.odd == aLink && in.leadsTo(spot, s.Key)
-	same := had && c.is(entry.Digest)
-	made := same || had && (s.Was != nil && c.is(s.Was.Digest) || in.fetched(c))
+	same := had && c.matches(entry.Digest)
+	made := same || had && (s.Was != nil && c.matches(s.Was.Digest) || in.fetched(c))
 	switch {
 	case c.missing && want == "":
 		spot.Do = Nothing
@@ -265,12 +265,12 @@ func (in *Installer) planSpot(ctx context.Context, s *Step, entry lockfile.Skill
 			if had {
 				fix = "move it away, then run " + in.command("sync")
 			}
-			return &Problem{Err: fmt.Errorf("%s is a file, so there is no folder for %s", in.shown(file), agent.Name), Fix: fix, No: true}
+			return &Problem{Err: fmt.Errorf("%s is a file, so there is no folder for %s", in.formatPath(file), agent.Name), Fix: fix, No: true}
 		}
 		spot.Do = Write
 	case ours && want == lockfile.Link:
 		spot.Do = Nothing
-	case want == lockfile.Copy && c.is(entry.Digest), want == lockfile.Link && spot.Form == want && same: // a system without links
+	case want == lockfile.Copy && c.matches(entry.Digest), want == lockfile.Link && spot.Form == want && same: // a system without links
 		spot.Do = Nothing
 	case (ours || made) && want == "":
 		spot.Do = Delete

@@ -18,12 +18,12 @@ import (
 // client is a world with a client that does not read the folder of installed skills.
 type client struct {
 	*world
-	id     string
-	form   lockfile.Form
-	atHome bool
-	asked  bool // the next command names the client
-	held   string
-	link   func(path, target string) error
+	id      string
+	form    lockfile.Form
+	atHome  bool
+	asked   bool // the next command names the client
+	refusal string
+	link    func(path, target string) error
 }
 
 func newClient(t *testing.T, id string, form lockfile.Form, atHome bool) *client {
@@ -35,10 +35,10 @@ func newClient(t *testing.T, id string, form lockfile.Form, atHome bool) *client
 			ask.IDs = []string{c.id}
 		}
 		return in.Settle(ctx, p, ask, func(folders []string) map[string]install.Hold {
-			if c.held == "" {
+			if c.refusal == "" {
 				return nil
 			}
-			return map[string]install.Hold{folders[0]: {Why: c.held}}
+			return map[string]install.Hold{folders[0]: {Why: c.refusal}}
 		})
 	}
 	return c
@@ -266,8 +266,8 @@ func TestClientPlaces(t *testing.T) {
 			if outcome := p.Outcome(); left != (outcome == install.No) || left != (problem != "") {
 				t.Errorf("outcome %v with the problem %q", outcome, problem)
 			}
-			if kept, _ := os.ReadDir(c.kept()); (len(kept) == 1) != (row.before == "changed" && row.overwrite) {
-				t.Errorf("%d folders were kept", len(kept))
+			if backups, _ := os.ReadDir(c.backups()); (len(backups) == 1) != (row.before == "changed" && row.overwrite) {
+				t.Errorf("%d folders were kept", len(backups))
 			}
 			if _, err := os.Lstat(filepath.Join(filepath.Dir(filepath.Dir(spot)), ".knack")); err == nil {
 				t.Error("the folder for new trees is still there")
@@ -282,20 +282,20 @@ func TestClientHeld(t *testing.T) {
 	t.Parallel()
 	for _, form := range []lockfile.Form{lockfile.Link, lockfile.Copy} {
 		c := newClient(t, "claude-code", form, false)
-		c.held = "it decodes what it runs"
-		if got, problem, p := c.do("add", true); got != install.Leave || c.state() != "none" || !strings.Contains(problem, c.held) || p.Outcome() != install.No {
+		c.refusal = "it decodes what it runs"
+		if got, problem, p := c.do("add", true); got != install.Leave || c.state() != "none" || !strings.Contains(problem, c.refusal) || p.Outcome() != install.No {
 			t.Errorf("%s: %s (%s), and %s is there", form, got, problem, c.state())
 		}
-		c.held = ""
+		c.refusal = ""
 		if c.do("add", false); c.state() != string(form) {
 			t.Errorf("%s: %s is there", form, c.state())
 		}
-		c.held = "it decodes what it runs"
+		c.refusal = "it decodes what it runs"
 		c.publish(map[string]string{"SKILL.md": "---\nname: pdf\ndescription: Bad.\n---\n"})
-		if got, problem, _ := c.do("update", false); got != install.Delete || c.state() != "none" || !strings.Contains(problem, c.held) {
+		if got, problem, _ := c.do("update", false); got != install.Delete || c.state() != "none" || !strings.Contains(problem, c.refusal) {
 			t.Errorf("%s: %s (%s) after an update, and %s is there", form, got, problem, c.state())
 		}
-		c.held = ""
+		c.refusal = ""
 		if c.do("sync", false); c.state() != string(form) {
 			t.Errorf("%s: %s is there after it passes", form, c.state())
 		}

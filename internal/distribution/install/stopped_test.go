@@ -32,12 +32,12 @@ func interrupted(w *world) (swap string) {
 }
 
 // keptAs returns the files of the only kept folder with this name.
-func keptAs(t *testing.T, kept, name string) map[string]string {
+func keptAs(t *testing.T, folder, name string) map[string]string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(kept, "*-"+name))
+	found, err := filepath.Glob(filepath.Join(folder, "*-"+name))
 	must(t, err)
 	if len(found) != 1 {
-		t.Fatalf("%s has %v", kept, found)
+		t.Fatalf("%s has %v", folder, found)
 	}
 	return files(t, found[0])
 }
@@ -53,10 +53,10 @@ func TestInterrupted(t *testing.T) {
 	o.Warn = func(text string) { told = append(told, text) }
 	p, err := w.sync(o)
 	must(t, err)
-	if len(told) != 1 || !strings.Contains(told[0], w.kept()) {
+	if len(told) != 1 || !strings.Contains(told[0], w.backups()) {
 		t.Errorf("told: %q", told)
 	}
-	if diff := cmp.Diff(old, keptAs(t, w.kept(), "interrupted")); diff != "" {
+	if diff := cmp.Diff(old, keptAs(t, w.backups(), "interrupted")); diff != "" {
 		t.Error(diff)
 	}
 	verified, err := w.planVerify(w.options(), nil)

@@ -183,18 +183,18 @@ func (w *world) cell(command string, over bool, there map[string]string, want st
 		t.Errorf("the place: %s", diff)
 	}
 	// Every file that knack did not write still exists.
-	kept := map[string]string{}
-	for name, text := range files(t, w.kept()) {
+	foreign := map[string]string{}
+	for name, text := range files(t, w.backups()) {
 		_, name, _ = strings.Cut(name, "/")
-		kept[name] = text
+		foreign[name] = text
 	}
 	for name, text := range there {
-		if old[name] != text && newer[name] != text && after[name] != text && kept[name] != text {
+		if old[name] != text && newer[name] != text && after[name] != text && foreign[name] != text {
 			t.Errorf("%s is lost", name)
 		}
 	}
 	if mine := want != "same" && over && len(there) > 0 && !maps.Equal(there, old) && !maps.Equal(there, newer); mine {
-		if diff := cmp.Diff(before, kept); diff != "" {
+		if diff := cmp.Diff(before, foreign); diff != "" {
 			t.Errorf("kept: %s", diff)
 		}
 	}

@@ -170,9 +170,9 @@ func (in *Installer) ask(ctx context.Context, source, want, version string, late
 		if err != nil {
 			return news{err: err}
 		}
-		if is, ok := semver.Parse(version); ok { // the version to which an earlier update moved
-			is.Prefix = now.Prefix
-			now = is
+		if locked, ok := semver.Parse(version); ok { // the version to which an earlier update moved
+			locked.Prefix = now.Prefix
+			now = locked
 		}
 		n.tags = &versions{now: now, all: tags, latest: latest}
 	}
@@ -226,8 +226,8 @@ func (in *Installer) below(ctx context.Context, n news) (news, bool) {
 	return news{ref: n.ref, tags: &tags}.resolve(ctx, o), true
 }
 
-// is reports whether a locked skill is at this revision, under a tag of its version.
-func (n news) is(was lockfile.Skill) bool {
+// matches reports whether a locked skill is at this revision, under a tag of its version.
+func (n news) matches(was lockfile.Skill) bool {
 	return n.at.ID != "" && n.at.ID == was.Revision && (n.ref.Kind != origin.OCI || n.tags == nil || semver.Names(n.ref.Want, was.Version))
 }
 
@@ -244,7 +244,7 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 	}
 	var open []*Step
 	for _, s := range steps {
-		if n.is(*s.Was) {
+		if n.matches(*s.Was) {
 			s.Do = Nothing
 			continue
 		}
@@ -321,12 +321,12 @@ func (in *Installer) plan(ctx context.Context, steps []*Step, n news, q UpdateRe
 
 // moved reports whether the tag of a version names another revision than the locked one.
 func moved(tag string, at origin.Revision, was lockfile.Skill) bool {
-	is, full := semver.Parse(tag)
+	version, full := semver.Parse(tag)
 	before, had := semver.Parse(was.Version)
 	if !had {
 		before, had = semver.Parse(was.Want)
 	}
-	return full && had && is.Compare(before) == 0 && at.ID != "" && was.Revision != "" && at.ID != was.Revision
+	return full && had && version.Compare(before) == 0 && at.ID != "" && was.Revision != "" && at.ID != was.Revision
 }
 
 func (in *Installer) fetchNow(ctx context.Context, n news, steps []*Step) (map[string]got, origin.Revision, error) {

@@ -35,14 +35,14 @@ func (in *Installer) Later(p *Plan) (out []string) {
 // newest returns the tag of the highest version that is not lower than is, or "". Unless latest is
 // set, the tag has the same major version, or for 0.x the same minor version. A release never moves
 // to a pre-release.
-func newest(is semver.Version, tags []string, latest bool) (best string) {
-	high := is
+func newest(current semver.Version, tags []string, latest bool) (best string) {
+	high := current
 	for _, tag := range tags {
 		v, ok := semver.Parse(tag)
-		if !ok || v.Prefix != is.Prefix || v.PreRelease() && !is.PreRelease() {
+		if !ok || v.Prefix != current.Prefix || v.PreRelease() && !current.PreRelease() {
 			continue
 		}
-		if !latest && !is.Compatible(v) {
+		if !latest && !current.Compatible(v) {
 			continue
 		}
 		if c := v.Compare(high); c > 0 || c == 0 && best == "" {

@@ -24,8 +24,8 @@ func TestNewest(t *testing.T) {
 		{"@acme/pdf@1.0.0", []string{"@acme/pdf@1.1.0", "@acme/docx@1.9.0", "1.5.0"}, false, "@acme/pdf@1.1.0"},
 		{"my-skill/v1.0.0", []string{"my-skill/v1.0.1+build.5", "v1.8.0"}, false, "my-skill/v1.0.1+build.5"},
 	} {
-		is, ok := semver.Parse(c.now)
-		if got := newest(is, c.tags, c.latest); got != c.want || !ok {
+		current, ok := semver.Parse(c.now)
+		if got := newest(current, c.tags, c.latest); got != c.want || !ok {
 			t.Errorf("above %s: %q, want %q", c.now, got, c.want)
 		}
 	}

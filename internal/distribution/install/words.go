@@ -13,8 +13,8 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// shown formats a path for people.
-func (in *Installer) shown(path string) string {
+// formatPath formats a path for people.
+func (in *Installer) formatPath(path string) string {
 	if in.o.Shown == nil {
 		return path
 	}
@@ -22,7 +22,7 @@ func (in *Installer) shown(path string) string {
 }
 
 // lockShown returns the path of the lock, for people.
-func (in *Installer) lockShown() string { return in.shown(in.LockFile()) }
+func (in *Installer) lockShown() string { return in.formatPath(in.LockFile()) }
 
 // command returns a command that concerns this lock, to be pasted into a shell.
 func (in *Installer) command(words ...string) string {
@@ -141,7 +141,7 @@ func (in *Installer) addFromSource(key, source, path string) string {
 func (in *Installer) addTo(key, source string) []string {
 	words := []string{"add", source}
 	if to := filepath.Dir(in.Folder(key)); to != in.o.To {
-		words = append(words, "--to", in.shown(to))
+		words = append(words, "--to", in.formatPath(to))
 	}
 	return words
 }
@@ -174,9 +174,9 @@ func (in *Installer) source(e lockfile.Skill) string {
 
 // typed returns a path as a person types it for a source.
 func (in *Installer) typed(path string) string {
-	shown := in.shown(path)
-	if shown == "." || strings.HasPrefix(shown, "~") || filepath.IsAbs(shown) {
-		return shown
+	text := in.formatPath(path)
+	if text == "." || strings.HasPrefix(text, "~") || filepath.IsAbs(text) {
+		return text
 	}
-	return "./" + shown
+	return "./" + text
 }

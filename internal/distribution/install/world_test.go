@@ -161,12 +161,12 @@ func newWorld(t *testing.T, kind string) *world {
 
 func (w *world) project() string { return filepath.Join(w.dir, "project") }
 func (w *world) place() string   { return filepath.Join(w.project(), ".agents", "skills", "pdf") }
-func (w *world) kept() string    { return filepath.Join(w.dir, "kept") }
+func (w *world) backups() string { return filepath.Join(w.dir, "kept") }
 
 func (w *world) options() install.Options {
 	return install.Options{
 		Root: w.project(), To: filepath.Join(w.project(), ".agents", "skills"), Dir: w.dir, Contained: true,
-		Kept: w.kept(), Guard: filepath.Join(w.dir, "guard"),
+		Kept: w.backups(), Guard: filepath.Join(w.dir, "guard"),
 		Now: func() time.Time { w.clock = w.clock.Add(time.Second); return w.clock },
 	}
 }

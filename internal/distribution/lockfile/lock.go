@@ -102,8 +102,8 @@ func appendClients(b []byte, clients map[string]Form) []byte {
 	return append(b, "},\n      "...)
 }
 
-func pinned(is bool) string {
-	if is {
+func pinned(pin bool) string {
+	if pin {
 		return "true"
 	}
 	return ""

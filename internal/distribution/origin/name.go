@@ -87,10 +87,10 @@ func reserved(name string) bool {
 
 // Paths is a set of paths of files that are installed together. The zero value is empty.
 type Paths struct {
-	names map[string]place // by folded path; folders too
+	names map[string]pathEntry // by folded path; folders too
 }
 
-type place struct {
+type pathEntry struct {
 	spelling string
 	file     bool
 }
@@ -107,13 +107,13 @@ func (p *Paths) Add(path string) error {
 		return err
 	}
 	if p.names == nil {
-		p.names = map[string]place{}
+		p.names = map[string]pathEntry{}
 	}
 	for i := 0; i <= len(path); i++ {
 		if i < len(path) && path[i] != '/' {
 			continue
 		}
-		at := place{path[:i], i == len(path)}
+		at := pathEntry{path[:i], i == len(path)}
 		key := skill.Fold(at.spelling)
 		was, taken := p.names[key]
 		switch {

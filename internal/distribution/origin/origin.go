@@ -180,12 +180,12 @@ type Spool interface {
 }
 
 // Progress is called now and then while parts of a source arrive. total is 0 if it is unknown.
-type Progress func(of Unit, done, total int64)
+type Progress func(unit Unit, done, total int64)
 
 // Report calls the function, unless it is nil.
-func (p Progress) Report(of Unit, done, total int64) {
+func (p Progress) Report(unit Unit, done, total int64) {
 	if p != nil {
-		p(of, done, total)
+		p(unit, done, total)
 	}
 }
 

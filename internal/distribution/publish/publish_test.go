@@ -105,9 +105,9 @@ func (m *machine) publish(l library, to publish.Target) *publish.Result {
 // sink stores the files that are sent to it, by path. The path of an executable file begins with +.
 type sink map[string]string
 
-func (s sink) File(of string, f origin.File, content io.Reader) error {
+func (s sink) File(skillPath string, f origin.File, content io.Reader) error {
 	data, err := io.ReadAll(content)
-	name := strings.TrimPrefix(of+"/"+f.Path, "./")
+	name := strings.TrimPrefix(skillPath+"/"+f.Path, "./")
 	if f.Exec {
 		name = "+" + name
 	}
@@ -115,7 +115,7 @@ func (s sink) File(of string, f origin.File, content io.Reader) error {
 	return err
 }
 
-func (s sink) Fail(of string, err error) { s["FAILED "+of] = err.Error() }
+func (s sink) Fail(skillPath string, err error) { s["FAILED "+skillPath] = err.Error() }
 
 // read fetches all skills of a source.
 func (m *machine) read(source string) library {
@@ -287,11 +287,11 @@ func TestTakeOver(t *testing.T) {
 	if r := m.publish(l, to); r.Sent > 0 || len(r.Skills) != 20 {
 		t.Errorf("%d blobs were sent", r.Sent)
 	}
-	kept, err := to.Repository.Manifest(t.Context(), "prod")
+	current, err := to.Repository.Manifest(t.Context(), "prod")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(were.Layers, kept.Layers); diff != "" {
+	if diff := cmp.Diff(were.Layers, current.Layers); diff != "" {
 		t.Error(diff)
 	}
 	l["team1/skill-001/SKILL.md"] += "More.\n"
@@ -304,7 +304,7 @@ func TestTakeOver(t *testing.T) {
 	}
 	same := 0
 	for i := range after.Layers {
-		if after.Layers[i].Digest == kept.Layers[i].Digest {
+		if after.Layers[i].Digest == current.Layers[i].Digest {
 			same++
 		}
 	}

@@ -145,7 +145,7 @@ func TestUnpackAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if n := slices.DeleteFunc(made, func(is bool) bool { return !is }); len(n) != 1 {
+	if n := slices.DeleteFunc(made, func(ok bool) bool { return !ok }); len(n) != 1 {
 		t.Errorf("%d made it", len(n))
 	}
 	if left := read(t, filepath.Join(dir, ".knack")); len(left) > 0 {

@@ -85,10 +85,10 @@ func (r *replica) must(source string) (store.Release, pull.Report) {
 }
 
 // files returns the files of a release that the store has.
-func (r *replica) files(of store.Release) registrytest.Skills {
+func (r *replica) files(release store.Release) registrytest.Skills {
 	r.t.Helper()
 	all := registrytest.Skills{}
-	for _, m := range of.Skills {
+	for _, m := range release.Skills {
 		if m.Fault != "" {
 			all[m.Path] = "fault: " + m.Fault
 			continue

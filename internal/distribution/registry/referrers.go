@@ -38,9 +38,9 @@ func (r *Repository) Referrers(ctx context.Context, digest string, wanted func(D
 	case err != nil, wanted != nil && slices.ContainsFunc(found, wanted):
 		return found, err
 	}
-	listed := err == nil
+	hasList := err == nil
 	tagged, err := r.fallenBack(ctx, digest)
-	if _, unreadable := errors.AsType[*ManifestError](err); unreadable && listed {
+	if _, unreadable := errors.AsType[*ManifestError](err); unreadable && hasList {
 		return found, nil // the tag belongs to something else
 	}
 	return append(tagged, slices.DeleteFunc(found, func(d Descriptor) bool { return has(tagged, d.Digest) })...), err

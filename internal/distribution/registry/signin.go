@@ -298,9 +298,9 @@ func merged(scopes []string) (all []string) {
 			}
 		}
 	}
-	for resource, of := range actions {
-		list := slices.Sorted(maps.Keys(of))
-		if of["*"] {
+	for resource, allowed := range actions {
+		list := slices.Sorted(maps.Keys(allowed))
+		if allowed["*"] {
 			list = []string{"*"}
 		}
 		if text := strings.Join(list, ","); text != "" {

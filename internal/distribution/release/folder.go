@@ -209,8 +209,8 @@ type onePass interface {
 // folderFile is an open folder within a skill. Its entries are compared with the skill's files.
 type folderFile struct {
 	fs.File
-	of   *folder
-	name string
+	folder *folder
+	name   string
 }
 
 // ReadDir implements [fs.ReadDirFile] for a caller that wants all entries.
@@ -218,7 +218,7 @@ func (f *folderFile) ReadDir(n int) ([]fs.DirEntry, error) {
 	if n > 0 {
 		return nil, &fs.PathError{Op: "readdir", Path: f.name, Err: errors.ErrUnsupported}
 	}
-	return f.of.ReadDir(f.name)
+	return f.folder.ReadDir(f.name)
 }
 
 var (

@@ -331,9 +331,9 @@ type manifests struct {
 	all map[skill.Digest][]lockfile.File
 }
 
-// kept is the maximum number of cached manifests. A skill of the usual size has 5 files, of 100
-// bytes each.
-const kept = 512
+// maxManifests is the maximum number of cached manifests. A skill of the usual size has 5 files, of
+// 100 bytes each.
+const maxManifests = 512
 
 func (m *manifests) forget(d skill.Digest) {
 	m.mu.Lock()
@@ -355,7 +355,7 @@ func (m *manifests) files(d skill.Digest, in *store.Store) ([]lockfile.File, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.all == nil || len(m.all) >= kept {
+	if m.all == nil || len(m.all) >= maxManifests {
 		m.all = make(map[skill.Digest][]lockfile.File)
 	}
 	m.all[d] = k.Files

@@ -79,7 +79,7 @@ func signValue(t testing.TB, key crypto.Signer, message []byte) string {
 	t.Helper()
 	sum, hash := sha256.Sum256(message), crypto.SHA256
 	data := sum[:]
-	if _, is := key.(ed25519.PrivateKey); is {
+	if _, ok := key.(ed25519.PrivateKey); ok {
 		long := sha512.Sum512(message)
 		data, hash = long[:], crypto.SHA512
 	}

@@ -106,25 +106,25 @@ func (o *Origin) reader(ctx context.Context, ref origin.Ref) (in io.ReadCloser, 
 
 // file opens an archive on the disk. It follows links, since the user named the path.
 func (o *Origin) file(path string) (io.ReadCloser, int64, error) {
-	shown := path
+	label := path
 	if o.options.Shown != nil {
-		shown = o.options.Shown(path)
+		label = o.options.Shown(path)
 	}
 	real, err := realpath.Eval(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, fmt.Errorf("there is no file %s", display.Quote(shown))
+		return nil, 0, fmt.Errorf("there is no file %s", display.Quote(label))
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("%s cannot be read: %s", display.Quote(shown), skill.Reason(err))
+		return nil, 0, fmt.Errorf("%s cannot be read: %s", display.Quote(label), skill.Reason(err))
 	}
 	tree, err := dir.OpenTree(filepath.Dir(real), false)
 	if err != nil {
-		return nil, 0, fmt.Errorf("the folder of %s cannot be read: %s", display.Quote(shown), skill.Reason(err))
+		return nil, 0, fmt.Errorf("the folder of %s cannot be read: %s", display.Quote(label), skill.Reason(err))
 	}
 	defer tree.Close()
 	f, err := tree.Open(filepath.Base(real))
 	if err != nil {
-		return nil, 0, fmt.Errorf("%s cannot be read: %s", display.Quote(shown), skill.Reason(err))
+		return nil, 0, fmt.Errorf("%s cannot be read: %s", display.Quote(label), skill.Reason(err))
 	}
 	info, err := f.Stat()
 	if err != nil {

@@ -80,13 +80,13 @@ func (o Origin) open(ref origin.Ref) (*dir.Tree, error) {
 const layoutFile = "oci-layout"
 
 type library struct {
-	tree     *dir.Tree
-	at       string // its path, without links
-	label    string // its path, for people
-	progress origin.Progress
-	entries  []origin.Node
-	listed   []dir.TreeEntry // has the same indexes as entries
-	found    []origin.Skill
+	tree        *dir.Tree
+	at          string // its path, without links
+	label       string // its path, for people
+	progress    origin.Progress
+	entries     []origin.Node
+	treeEntries []dir.TreeEntry // has the same indexes as entries
+	found       []origin.Skill
 }
 
 func (l *library) list(ctx context.Context) error {
@@ -119,8 +119,8 @@ func (l *library) list(ctx context.Context) error {
 	})
 }
 
-func (l *library) add(e origin.Node, listed dir.TreeEntry) {
-	l.entries, l.listed = append(l.entries, e), append(l.listed, listed)
+func (l *library) add(e origin.Node, treeEntry dir.TreeEntry) {
+	l.entries, l.treeEntries = append(l.entries, e), append(l.treeEntries, treeEntry)
 }
 
 // Revision returns the zero revision.
@@ -200,7 +200,7 @@ func (l *library) Fetch(ctx context.Context, skills []origin.Skill, to origin.Si
 	}
 	for i, e := range l.entries {
 		for holder, file := range chosen.Holders(e.Path) {
-			if !failed[holder] && !l.tree.Unchanged(l.listed[i]) {
+			if !failed[holder] && !l.tree.Unchanged(l.treeEntries[i]) {
 				fail(holder, errChanged(file))
 			}
 		}
@@ -223,7 +223,7 @@ func (l *library) send(holder, file string, i int, to origin.Sink, fail func(str
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || skill.StampOf(info) != l.listed[i].Stamp {
+	if err != nil || skill.StampOf(info) != l.treeEntries[i].Stamp {
 		fail(holder, errChanged(file))
 		return false
 	}

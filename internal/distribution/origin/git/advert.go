@@ -20,7 +20,7 @@ const maxAdvert = 128 << 20
 
 // direct reports whether no setting of the user affects the connection to a server. Only then does
 // knack send requests without git.
-func (g *Origin) direct(s *setup, at place) bool {
+func (g *Origin) direct(s *setup, at address) bool {
 	return g.opts.HTTP != nil && s.plain && s.allowed == "" && strings.HasPrefix(at.url, "http")
 }
 
@@ -32,7 +32,7 @@ const infoRefs = "/info/refs?service=git-upload-pack"
 // makes two requests and costs a hundred times as much. advertised also resolves redirects, since
 // git would follow one into a private network. If it returns neither refs nor an error, the caller
 // must run git: a login is needed, the server is unreachable, or its answer is unexpected.
-func (g *Origin) advertised(ctx context.Context, at place) (place, *refs, error) {
+func (g *Origin) advertised(ctx context.Context, at address) (address, *refs, error) {
 	s, err := g.start()
 	if err != nil || !g.direct(s, at) {
 		return at, nil, err

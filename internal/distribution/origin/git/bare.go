@@ -16,9 +16,9 @@ import (
 // bare is a repository without a working tree. It has packs of fetched objects and no branch. It
 // has no remote, so git never fetches missing objects by itself.
 type bare struct {
-	git   *Origin
-	place place
-	dir   string
+	git     *Origin
+	address address
+	dir     string
 }
 
 // remote is the server's name during a fetch. Its address is passed to each run and not stored.
@@ -27,10 +27,10 @@ const remote = "knack-source"
 // maxReceived is the maximum number of bytes of one fetch, the same limit as for an archive.
 const maxReceived = 4 << 30
 
-// bare returns the repository with number n for the fetched objects of a place. The usual number is
-// 0. If a repository is damaged, or another process writes to it, callers try the next number. So
-// no run waits for that process or repairs the repository.
-func (g *Origin) bare(ctx context.Context, at place, key string, n int, sha256 bool) (*bare, error) {
+// bare returns the repository with number n for the fetched objects of an address. The usual number
+// is 0. If a repository is damaged, or another process writes to it, callers try the next number.
+// So no run waits for that process or repairs the repository.
+func (g *Origin) bare(ctx context.Context, at address, key string, n int, sha256 bool) (*bare, error) {
 	if n > 0 {
 		key += " " + strconv.Itoa(n)
 	}
@@ -82,14 +82,14 @@ func (b *bare) fetch(ctx context.Context, config []string, stdin io.Reader, args
 	if b.git.opts.Offline {
 		return origin.ErrOffline
 	}
-	at, err := b.git.follow(ctx, b.place)
+	at, err := b.git.follow(ctx, b.address)
 	if err != nil {
 		return err
 	}
 	defer b.git.occupy(b.dir)()
 	config = append([]string{"remote." + remote + ".url=" + at.url}, config...)
 	return b.git.run(ctx, call{
-		place: at, dir: b.dir, config: config, stdin: stdin,
+		address: at, dir: b.dir, config: config, stdin: stdin,
 		args: append([]string{"fetch", "--progress", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance"}, args...),
 		received: func(n int64) error {
 			if n > maxReceived {

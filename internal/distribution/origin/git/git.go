@@ -77,8 +77,8 @@ func New(o Options) *Origin {
 // question is a request to a repository, with the answer.
 type question struct {
 	first  sync.Once
-	at     place // after redirects
-	advert *refs // nil if git must send the request
+	at     address // after redirects
+	advert *refs   // nil if git must send the request
 	no     error
 	asked  bool // git has sent the request; said is its error
 	said   error
@@ -89,7 +89,7 @@ type question struct {
 }
 
 // question sends the first request to a repository, unless it was sent before.
-func (g *Origin) question(ctx context.Context, at place) *question {
+func (g *Origin) question(ctx context.Context, at address) *question {
 	g.mu.Lock()
 	q := g.asked[at.url]
 	if q == nil {
@@ -122,8 +122,8 @@ func (g *Origin) inSlot(ctx context.Context, do func() error) error {
 	}
 }
 
-// follow returns the place after redirects.
-func (g *Origin) follow(ctx context.Context, at place) (place, error) {
+// follow returns the address after redirects.
+func (g *Origin) follow(ctx context.Context, at address) (address, error) {
 	q := g.question(ctx, at)
 	return q.at, q.no
 }
@@ -177,10 +177,10 @@ func (g *Origin) refs(ctx context.Context, ref origin.Ref) (*refs, error) {
 }
 
 // ask runs git to request a server's refs.
-func (g *Origin) ask(ctx context.Context, at place) (*refs, error) {
+func (g *Origin) ask(ctx context.Context, at address) (*refs, error) {
 	r := newRefs()
 	err := g.run(ctx, call{
-		place: at, dir: noRepository,
+		address: at, dir: noRepository,
 		args:   []string{"ls-remote", "--quiet", "--", at.url},
 		stdout: r.read,
 	})
@@ -202,7 +202,7 @@ func (g *Origin) Open(ctx context.Context, ref origin.Ref, at origin.Revision) (
 	if !ok || !isCommit(commit) {
 		return nil, fmt.Errorf("%s: %q is no commit of git", ref.Source, at.ID)
 	}
-	l := &library{git: g, ref: ref, place: where, revision: at, commit: commit}
+	l := &library{git: g, ref: ref, address: where, revision: at, commit: commit}
 	if err := l.open(ctx); err != nil {
 		return nil, fmt.Errorf("%s: %w", ref.Source, err)
 	}

@@ -48,8 +48,8 @@ func (u *upstream) hostile() (check func()) {
 		".gitattributes": "* filter=evil eol=crlf diff=evil merge=evil text ident\n*.bin filter=lfs\n", "good/ident.txt": "$Id$\n",
 		".lfsconfig": "[lfs]\n\turl = http://127.0.0.1:1/\n", "linked/SKILL.md": pdf, "module/SKILL.md": pdf,
 	})
-	for _, of := range []string{"filter.evil.smudge", "filter.evil.clean", "filter.evil.process", "diff.evil.textconv", "core.fsmonitor", "core.sshCommand", "uploadpack.packObjectsHook", "core.alternateRefsCommand", "core.gitProxy"} {
-		u.git("config", of, command)
+	for _, key := range []string{"filter.evil.smudge", "filter.evil.clean", "filter.evil.process", "diff.evil.textconv", "core.fsmonitor", "core.sshCommand", "uploadpack.packObjectsHook", "core.alternateRefsCommand", "core.gitProxy"} {
+		u.git("config", key, command)
 	}
 	for _, hook := range []string{"post-checkout", "post-merge", "pre-auto-gc", "reference-transaction", "post-index-change", "fsmonitor-watchman", "pre-commit", "update"} {
 		if err := os.WriteFile(filepath.Join(u.dir, ".git/hooks", hook), []byte("#!/bin/sh\nexec "+command+" "+hook+"\n"), 0o755); err != nil {

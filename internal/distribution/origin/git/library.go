@@ -20,7 +20,7 @@ import (
 type library struct {
 	git      *Origin
 	ref      origin.Ref
-	place    place
+	address  address
 	revision origin.Revision
 	commit   string
 	whole    bool // the server does not send single files
@@ -61,7 +61,7 @@ func mayHelp(err error) bool {
 
 // commitIn returns the n-th repository after fetching the commit into it.
 func (l *library) commitIn(ctx context.Context, n int) (*bare, error) {
-	b, err := l.git.bare(ctx, l.place, l.key(), n, len(l.commit) == 64)
+	b, err := l.git.bare(ctx, l.address, l.key(), n, len(l.commit) == 64)
 	if err != nil {
 		return nil, err
 	}
@@ -86,9 +86,9 @@ func (l *library) commitIn(ctx context.Context, n int) (*bare, error) {
 
 func (l *library) key() string {
 	if l.whole {
-		return l.place.url + " whole"
+		return l.address.url + " whole"
 	}
-	return l.place.url
+	return l.address.url
 }
 
 // Skills returns the skills with their names and descriptions.
@@ -100,14 +100,14 @@ func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", l.ref.Source, err)
 	}
-	of := make(map[string]int, len(found))
+	byPath := make(map[string]int, len(found))
 	for i, s := range found {
-		of[s.At(s.Main)] = i
+		byPath[s.At(s.Main)] = i
 	}
 	var ids []string
 	var skills []int
 	for i, e := range l.tree.entries {
-		if at, ok := of[e.Path]; ok && e.Type.IsFile() {
+		if at, ok := byPath[e.Path]; ok && e.Type.IsFile() {
 			ids, skills = append(ids, l.tree.ids[i]), append(skills, at)
 		}
 	}
@@ -265,7 +265,7 @@ func (l *library) blobs(ctx context.Context, ids []string, take func(i int, size
 	b, err := l.repo, error(nil)
 	for n := 0; n < generations && len(left) > 0 && ctx.Err() == nil; n++ {
 		if n > 0 {
-			if b, err = l.git.bare(ctx, l.place, l.key(), n, len(l.commit) == 64); err != nil {
+			if b, err = l.git.bare(ctx, l.address, l.key(), n, len(l.commit) == 64); err != nil {
 				continue
 			}
 		}

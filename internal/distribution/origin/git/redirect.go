@@ -21,7 +21,7 @@ var errElsewhere = errors.New("its server leads to another address, which is not
 // connection. git follows no redirect itself, because one could lead into a private network.
 // Instead, askFollowing checks each redirect, and git sends a request to its target. said is the
 // error of git, and err the reason why the server must not be asked.
-func (g *Origin) askFollowing(ctx context.Context, at place) (_ place, r *refs, said, err error) {
+func (g *Origin) askFollowing(ctx context.Context, at address) (_ address, r *refs, said, err error) {
 	for range maxLeads {
 		r, said = g.ask(ctx, at)
 		if said == nil {
@@ -44,9 +44,9 @@ func (g *Origin) askFollowing(ctx context.Context, at place) (_ place, r *refs, 
 	return at, nil, nil, fmt.Errorf("its server leads to more than %d addresses, one after the other", maxLeads)
 }
 
-// leadsTo returns the repository that a place redirects to, after checking it. It is "" if git
+// leadsTo returns the repository that an address redirects to, after checking it. It is "" if git
 // does not report the target.
-func (g *Origin) leadsTo(ctx context.Context, at place) (string, error) {
+func (g *Origin) leadsTo(ctx context.Context, at address) (string, error) {
 	var from strings.Builder // the address after the user's insteadOf settings
 	args := []string{"ls-remote", "--quiet", "--get-url", "--", at.url}
 	if err := g.run(ctx, call{dir: noRepository, args: args, stdout: func(r io.Reader) error {
@@ -61,7 +61,7 @@ func (g *Origin) leadsTo(ctx context.Context, at place) (string, error) {
 	}
 	asked.User = nil // the credentials are for this server only
 	location := ""
-	err = g.run(ctx, call{place: at, dir: noRepository, args: []string{"ls-remote", "--quiet", "--", at.url}, location: &location})
+	err = g.run(ctx, call{address: at, dir: noRepository, args: []string{"ls-remote", "--quiet", "--", at.url}, location: &location})
 	if ctx.Err() != nil {
 		return "", err
 	}

@@ -152,8 +152,8 @@ func (r *refs) pick(source, want, sub string) (origin.Revision, error) {
 func (r *refs) some() string {
 	const most = 5
 	var names []string
-	for _, of := range []map[string]string{r.branches, r.tags} {
-		for _, name := range slices.Sorted(maps.Keys(of)) {
+	for _, commits := range []map[string]string{r.branches, r.tags} {
+		for _, name := range slices.Sorted(maps.Keys(commits)) {
 			names = append(names, display.Quote(name))
 		}
 	}

@@ -126,15 +126,15 @@ func (g *Origin) environment(s *setup) []string {
 	return env
 }
 
-// protocols returns the protocols that a place may use, limited to the protocols that the user's
+// protocols returns the protocols that an address may use, limited to the protocols that the user's
 // environment allows.
-func (s *setup) protocols(at place) string {
-	of := at.protocols
+func (s *setup) protocols(at address) string {
+	protocols := at.protocols
 	if s.allowed != "" {
 		users := strings.Split(s.allowed, ":")
-		of = slices.DeleteFunc(slices.Clone(of), func(p string) bool { return !slices.Contains(users, p) })
+		protocols = slices.DeleteFunc(slices.Clone(protocols), func(p string) bool { return !slices.Contains(users, p) })
 	}
-	return "GIT_ALLOW_PROTOCOL=" + strings.Join(of, ":") // an empty list allows nothing
+	return "GIT_ALLOW_PROTOCOL=" + strings.Join(protocols, ":") // an empty list allows nothing
 }
 
 // always has the settings of every run, which override the user's settings. They disable everything
@@ -153,11 +153,11 @@ var always = []string{
 
 // call is one run of git.
 type call struct {
-	place  place // the permitted place; without protocols no server is contacted
-	dir    string
-	config []string // additional settings
-	args   []string
-	stdin  io.Reader
+	address address // the permitted address; without protocols no server is contacted
+	dir     string
+	config  []string // additional settings
+	args    []string
+	stdin   io.Reader
 	// stdout reads the output of git. If it returns an error, git is killed.
 	stdout func(io.Reader) error
 	// received, if set, is called with the number of received bytes. If it returns an error, git
@@ -184,7 +184,7 @@ func (g *Origin) run(ctx context.Context, c call) error {
 	for _, setting := range slices.Concat(always, c.config) {
 		args = append(args, "-c", setting)
 	}
-	if len(c.place.protocols) > 0 {
+	if len(c.address.protocols) > 0 {
 		limit := g.opts.limit
 		if limit == 0 {
 			limit = time.Hour
@@ -196,7 +196,7 @@ func (g *Origin) run(ctx context.Context, c call) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	cmd := exec.CommandContext(ctx, s.program, append(args, c.args...)...)
-	cmd.Env = append(slices.Clip(s.env), s.protocols(c.place))
+	cmd.Env = append(slices.Clip(s.env), s.protocols(c.address))
 	cmd.Stdin = c.stdin
 	if c.location != nil {
 		cmd.Env = append(cmd.Env, "GIT_TRACE_CURL=1", "GIT_TRACE_CURL_NO_DATA=1", "GIT_TRACE_REDACT=1")

@@ -38,14 +38,14 @@ var errTree = errors.New("the list of its files is not in the form of git")
 // tree lists the files below a folder. It keeps only files of possible skills if the tree is
 // large.
 func (b *bare) tree(ctx context.Context, commit, sub string) (*tree, error) {
-	t, listed := &tree{}, 0
+	t, count := &tree{}, 0
 	c := candidates{}
 	err := b.list(ctx, commit, sub, func(e origin.Node, id string) error {
-		if listed++; listed > maxListed {
+		if count++; count > maxListed {
 			return fmt.Errorf("it has more than %s files: name a folder of it", display.Thousands(maxListed))
 		}
 		c.note(e.Path)
-		if listed <= keptWhole {
+		if count <= keptWhole {
 			t.add(e, id)
 		}
 		if len(c) > maxFolders {
@@ -53,7 +53,7 @@ func (b *bare) tree(ctx context.Context, commit, sub string) (*tree, error) {
 		}
 		return nil
 	})
-	if err != nil || listed <= keptWhole {
+	if err != nil || count <= keptWhole {
 		return t, err
 	}
 	t = &tree{}
@@ -102,12 +102,12 @@ func (c candidates) note(p string) {
 // enough to refuse the skill, and one file of each dot-entry.
 func (c candidates) keep(p string) bool {
 	folder := p
-	var of *candidate
-	for of == nil && folder != "." {
+	var holder *candidate
+	for holder == nil && folder != "." {
 		folder = path.Dir(folder)
-		of = c[folder]
+		holder = c[folder]
 	}
-	if of == nil {
+	if holder == nil {
 		return false
 	}
 	below := p
@@ -115,14 +115,14 @@ func (c candidates) keep(p string) bool {
 		below = p[len(folder)+1:]
 	}
 	if hidden := origin.HiddenPart(below); hidden != "" {
-		if hidden == of.hidden {
+		if hidden == holder.hidden {
 			return false
 		}
-		of.hidden = strings.Clone(hidden)
+		holder.hidden = strings.Clone(hidden)
 		return true
 	}
-	of.files++
-	return of.files <= origin.MaxFiles+1 || skill.IsEntryNameInAnyCase(path.Base(p))
+	holder.files++
+	return holder.files <= origin.MaxFiles+1 || skill.IsEntryNameInAnyCase(path.Base(p))
 }
 
 // list calls take for each entry of a commit except folders. The arguments are valid until take

@@ -75,8 +75,8 @@ func TestLargeTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if kept := len(lib.(*library).tree.ids); kept > 4110 {
-		t.Errorf("%d entries are kept", kept)
+	if n := len(lib.(*library).tree.ids); n > 4110 {
+		t.Errorf("%d entries are kept", n)
 	}
 }
 
@@ -119,10 +119,10 @@ func TestCandidates(t *testing.T) {
 		for _, e := range some {
 			c.note(e.Path)
 		}
-		var kept []origin.Node
+		var nodes []origin.Node
 		for _, e := range some {
 			if c.keep(e.Path) {
-				kept = append(kept, e)
+				nodes = append(nodes, e)
 			}
 		}
 		text := func(skills []origin.Skill) (lines []string) {
@@ -131,7 +131,7 @@ func TestCandidates(t *testing.T) {
 			}
 			return lines
 		}
-		if diff := cmp.Diff(text(origin.Find(some, "")), text(origin.Find(kept, ""))); diff != "" {
+		if diff := cmp.Diff(text(origin.Find(some, "")), text(origin.Find(nodes, ""))); diff != "" {
 			t.Errorf("without %s: %s", entries[at].Path, diff)
 		}
 	}

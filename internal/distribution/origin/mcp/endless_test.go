@@ -22,7 +22,7 @@ func TestEndless(t *testing.T) {
 	} {
 		s := serve(t, map[string]string{"skill://pdf/SKILL.md": pdf})
 		s.folders = true
-		s.listed = func() []any {
+		s.listing = func() []any {
 			e := s.entry("skill://pdf", nil)
 			e["resources"] = "dynamic"
 			return []any{e}

@@ -18,9 +18,9 @@ import (
 // entry is a skill of a server's list.
 type entry struct {
 	origin.Skill
-	listed *skillsext.Skill
-	root   string // the URI of its folder
-	files  []file // without uninstallable files; nil without a list
+	listing *skillsext.Skill
+	root    string // the URI of its folder
+	files   []file // without uninstallable files; nil without a list
 }
 
 type file struct{ path, uri string }
@@ -38,7 +38,7 @@ func entryOf(s *skillsext.Skill) (e entry, ok bool) {
 	if !ok || err != nil {
 		return entry{}, false
 	}
-	e = entry{Skill: origin.Skill{Path: at, Main: skill.MainFile}, listed: s, root: root}
+	e = entry{Skill: origin.Skill{Path: at, Main: skill.MainFile}, listing: s, root: root}
 	if fields, err := s.Frontmatter.Map(); err == nil {
 		e.Name, _ = fields["name"].(string)
 		e.Description, _ = fields["description"].(string)
@@ -73,7 +73,7 @@ func (e *entry) list() error {
 	var total int64
 	hidden := map[string]bool{}
 	main := false
-	for _, r := range e.listed.Resources.List() {
+	for _, r := range e.listing.Resources.List() {
 		name, err := e.below(r.URI)
 		if err != nil {
 			return err

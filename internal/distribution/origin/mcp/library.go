@@ -80,7 +80,7 @@ func (l *library) Skills(ctx context.Context) ([]origin.Skill, error) {
 func (l *library) list(ctx context.Context) error {
 	ctx, stop := l.within(ctx)
 	defer stop()
-	entries, listed, files := map[string]entry{}, 0, 0
+	entries, count, files := map[string]entry{}, 0, 0
 	for s, err := range l.client.All(ctx) {
 		bad, _ := errors.AsType[*skillsext.EntryError](err)
 		switch {
@@ -89,9 +89,9 @@ func (l *library) list(ctx context.Context) error {
 		case err != nil:
 			return l.reason(ctx, err)
 		}
-		listed++
+		count++
 		files += len(s.Resources.List())
-		if listed > maxListed || files > maxManifest {
+		if count > maxListed || files > maxManifest {
 			return fmt.Errorf("%s: the server lists more than %s skills or %s files", l.ref.Source, display.Thousands(maxListed), display.Thousands(maxManifest))
 		}
 		e, ok := entryOf(s)
@@ -122,7 +122,7 @@ func (l *library) digest() string {
 	sum := sha256.New()
 	for _, p := range l.paths {
 		e := l.entries[p]
-		if e.listed.Resources.IsDynamic() && e.Fault == nil {
+		if e.listing.Resources.IsDynamic() && e.Fault == nil {
 			return ""
 		}
 		fmt.Fprintf(sum, "%s %q %v\n", e.Digest, p, e.Fault)
@@ -178,7 +178,7 @@ var errRefused = errors.New("refused by the sink")
 
 // fetch sends the files of one skill.
 func (l *library) fetch(ctx context.Context, e entry, to origin.Sink) error {
-	if e.listed.Resources.IsDynamic() {
+	if e.listing.Resources.IsDynamic() {
 		if err := l.walk(ctx, &e); err != nil {
 			return err
 		}
@@ -196,7 +196,7 @@ func (l *library) fetch(ctx context.Context, e entry, to origin.Sink) error {
 		}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			data, err := l.client.Read(ctx, e.listed, f.uri)
+			data, err := l.client.Read(ctx, e.listing, f.uri)
 			if err != nil {
 				stop(l.unread(ctx, e, f, err))
 				return
@@ -227,7 +227,7 @@ func (l *library) unread(ctx context.Context, e entry, f file, err error) error 
 		}
 		return &origin.Outage{Err: reason}
 	}
-	now, getting := l.client.Get(ctx, e.listed.URI)
+	now, getting := l.client.Get(ctx, e.listing.URI)
 	if getting == nil && now.Skill != nil {
 		if again, ok := entryOf(now.Skill); ok && again.Digest != e.Digest {
 			return &origin.Outage{Err: errors.New("the skill was changed on the server while it was fetched: run the command again")}
@@ -241,7 +241,7 @@ func (l *library) walk(ctx context.Context, e *entry) error {
 	ctx, stop := l.within(ctx)
 	defer stop()
 	var paths origin.Paths
-	e.files, e.Left = []file{{path: skill.MainFile, uri: e.listed.URI}}, 0
+	e.files, e.Left = []file{{path: skill.MainFile, uri: e.listing.URI}}, 0
 	if !l.folders {
 		l.opts.Warn(fmt.Sprintf("%s: the server lists no files of %s, so only its %s is installed", l.ref.Source, display.Quote(e.Path), skill.MainFile))
 		return nil

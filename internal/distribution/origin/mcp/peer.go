@@ -87,7 +87,7 @@ func (o *Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (o
 	if client.Transport == nil {
 		client.Transport = http.DefaultTransport
 	}
-	client.Transport = &skillsext.Bounded{Next: &watched{next: client.Transport, of: l}, Exceeded: func(err error) { l.update(func() { l.exceeded = err }) }}
+	client.Transport = &skillsext.Bounded{Next: &watched{next: client.Transport, library: l}, Exceeded: func(err error) { l.update(func() { l.exceeded = err }) }}
 	if l.client, err = skillsext.Dial(ctx, "knack", ref.Location, &client); err != nil {
 		return nil, l.reason(ctx, err)
 	}
@@ -104,22 +104,22 @@ func (o *Origin) Open(ctx context.Context, ref origin.Ref, _ origin.Revision) (o
 // watched records the last answer that was a refusal or a web page. The SDK's error has less
 // information, and varies: it depends on which of the SDK's readers ends first.
 type watched struct {
-	next http.RoundTripper
-	of   *library
+	next    http.RoundTripper
+	library *library
 }
 
 func (w *watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header["Idempotency-Key"] = nil // net/http repeats a request with this key if the server has closed the connection; nil is not sent
 	resp, err := w.next.RoundTrip(r)
-	w.of.update(func() {
-		w.of.network = err
+	w.library.update(func() {
+		w.library.network = err
 		switch {
 		case err != nil:
 		case resp.StatusCode >= 400:
-			w.of.status = resp.StatusCode
+			w.library.status = resp.StatusCode
 		case resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/") && !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream"):
-			w.of.page = true
+			w.library.page = true
 		}
 	})
 	return resp, err

@@ -28,7 +28,7 @@ type server struct {
 	*httptest.Server
 	mu       sync.Mutex
 	files    map[string]string // by URI
-	listed   func() []any      // the entries of skills/list, if they are not made from the files
+	listing  func() []any      // the entries of skills/list, if they are not made from the files
 	got      func() []any      // the entries of skills/get
 	folders  bool
 	no       bool                                                   // the server does not have the extension
@@ -92,8 +92,8 @@ func (s *server) result(method string, params map[string]any) any {
 		return map[string]any{}
 	case "skills/list":
 		entries := []any{s.entry("skill://pdf", s.files)}
-		if s.listed != nil {
-			entries = s.listed()
+		if s.listing != nil {
+			entries = s.listing()
 		}
 		return map[string]any{"skills": entries}
 	case "skills/get":
@@ -219,7 +219,7 @@ func TestDynamic(t *testing.T) {
 	for _, folders := range []bool{true, false} {
 		s := serve(t, map[string]string{"skill://pdf/SKILL.md": pdf, "skill://pdf/a/b.txt": "x", "skill://pdf/.git/x": "x"})
 		s.folders = folders
-		s.listed = func() []any {
+		s.listing = func() []any {
 			e := s.entry("skill://pdf", nil)
 			e["resources"] = "dynamic"
 			return []any{e}
@@ -316,7 +316,7 @@ func TestLies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, map[string]string{"skill://pdf/SKILL.md": pdf, "skill://pdf/a": "a", "skill://good/SKILL.md": good["skill://good/SKILL.md"]})
-			s.listed = func() []any { return []any{c.entry(s), goodEntry(s)} }
+			s.listing = func() []any { return []any{c.entry(s), goodEntry(s)} }
 			s.got = func() []any { return []any{c.entry(s)} }
 			_, got, err := s.take(t, nil)
 			if err != nil {
@@ -380,14 +380,14 @@ func TestLists(t *testing.T) {
 		return []any{e}
 	}
 	for _, uri := range []any{"", 1, nil, []any{}, "SKILL.md", "skill://SKILL.md", "skill://pdf/skill.md", "skill://../SKILL.md", "skill://a/../../b/SKILL.md", "skill:pdf/SKILL.md", "https://u:p@h/pdf/SKILL.md", "https://h/pdf?x=/SKILL.md", "skill://a%2fb/SKILL.md", "x://a%2Fb/SKILL.md", "skill://a\u0000/SKILL.md"} {
-		s.listed = func() []any { return entry(uri) }
+		s.listing = func() []any { return entry(uri) }
 		warned := ""
 		skills, got, err := s.take(t, func(o *Options) { o.Warn = func(text string) { warned += text } })
 		if err != nil || len(skills) != 0 || len(got.Files) != 0 || !strings.Contains(warned, "is not the address of a skill") {
 			t.Errorf("%q: %v %v %v %q", uri, err, skills, got.Files, warned)
 		}
 	}
-	s.listed = func() []any { return append(entry("skill://pdf/SKILL.md"), entry("skill://pdf/SKILL.md")...) }
+	s.listing = func() []any { return append(entry("skill://pdf/SKILL.md"), entry("skill://pdf/SKILL.md")...) }
 	if skills, got, err := s.take(t, nil); err != nil || len(skills) != 1 || len(got.Files) != 0 || !strings.Contains(fmt.Sprint(got.Failed["pdf"]), "twice") {
 		t.Error(err, skills, got)
 	}

@@ -60,19 +60,19 @@ type version struct {
 	Dist struct{ Tarball, Integrity string }
 }
 
-// place is a package at its registry.
-type place struct {
+// registryPackage is a package at its registry.
+type registryPackage struct {
 	name   string
 	at     *url.URL // of its metadata
 	client *httpfetch.Client
 	token  string // for the registry, or ""
 }
 
-func (p *Origin) locate(ref origin.Ref) (place, error) {
+func (p *Origin) locate(ref origin.Ref) (registryPackage, error) {
 	rest := strings.TrimPrefix(ref.Location, "npm:")
 	config, err := p.o.Config()
 	if err != nil {
-		return place{}, err
+		return registryPackage{}, err
 	}
 	named := ""
 	if i := strings.LastIndex(rest, "//"); i > 0 && strings.Contains(rest[:i], "://") {
@@ -81,14 +81,14 @@ func (p *Origin) locate(ref origin.Ref) (place, error) {
 	base := cmp.Or(named, config.registry(rest))
 	u, err := url.Parse(strings.TrimRight(base, "/") + "/" + strings.ReplaceAll(rest, "/", "%2f"))
 	if err != nil {
-		return place{}, fmt.Errorf("the registry that npm is configured for is not an address")
+		return registryPackage{}, fmt.Errorf("the registry that npm is configured for is not an address")
 	}
 	c, err := p.o.Fetch.For(u.String())
-	return place{rest, u, c, config.token(u)}, err
+	return registryPackage{rest, u, c, config.token(u)}, err
 }
 
 // get sends a request. The token is sent only to the registry's own host.
-func (p *Origin) get(ctx context.Context, at place, u *url.URL, accept string) (*http.Response, error) {
+func (p *Origin) get(ctx context.Context, at registryPackage, u *url.URL, accept string) (*http.Response, error) {
 	if p.o.Offline {
 		return nil, origin.ErrOffline
 	}
@@ -119,7 +119,7 @@ func (p *Origin) get(ctx context.Context, at place, u *url.URL, accept string) (
 }
 
 // ask returns the registry's metadata of a package.
-func (p *Origin) ask(ctx context.Context, ref origin.Ref) (at place, m metadata, err error) {
+func (p *Origin) ask(ctx context.Context, ref origin.Ref) (at registryPackage, m metadata, err error) {
 	if at, err = p.locate(ref); err != nil {
 		return at, m, fmt.Errorf("%s: %w", ref.Source, err)
 	}
@@ -203,7 +203,7 @@ func (p *Origin) Open(ctx context.Context, ref origin.Ref, at origin.Revision) (
 	return l, nil
 }
 
-func (p *Origin) open(ctx context.Context, ref origin.Ref, where place, m metadata, at origin.Revision) (origin.Library, error) {
+func (p *Origin) open(ctx context.Context, ref origin.Ref, where registryPackage, m metadata, at origin.Revision) (origin.Library, error) {
 	v, err := "", error(nil)
 	if at.ID == "" {
 		v, err = m.pick(ref.Want)

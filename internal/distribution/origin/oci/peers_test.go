@@ -327,7 +327,7 @@ func TestPublishers(t *testing.T) {
 			for file, content := range want {
 				// Tools that give all files the same mode lose the executable bit.
 				text, ok := got.Files[c.path+": "+file]
-				if plain, is := got.Files[c.path+": "+strings.TrimSuffix(file, "+")]; is && !ok {
+				if plain, found := got.Files[c.path+": "+strings.TrimSuffix(file, "+")]; found && !ok {
 					t.Logf("%s: %s is not executable", name, file)
 					text, ok = plain, true
 				}

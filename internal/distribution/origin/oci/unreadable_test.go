@@ -38,10 +38,10 @@ func TestUnreadableSignature(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := func(layer string, size int64) string {
+	manifestOf := func(layer string, size int64) string {
 		return fmt.Sprintf(`{"schemaVersion":2,"layers":[{"mediaType":%q,"digest":%q,"size":%d}]}`, trust.Bundle, skill.DigestOf([]byte(layer)), size)
 	}
-	good := of(string(bundle), int64(len(bundle)))
+	good := manifestOf(string(bundle), int64(len(bundle)))
 	for name, c := range map[string]struct {
 		manifest string // the manifest of the unreadable signature
 		older    string // the unreadable signature in cosign's older form
@@ -49,24 +49,24 @@ func TestUnreadableSignature(t *testing.T) {
 		want     string
 	}{
 		"no JSON":          {manifest: "{", want: "has a signature that is not JSON as bundles have it"},
-		"huge":             {manifest: of("x", 1<<40), want: "has a signature that is not JSON as bundles have it"},
+		"huge":             {manifest: manifestOf("x", 1<<40), want: "has a signature that is not JSON as bundles have it"},
 		"large":            {manifest: `{"schemaVersion":2,"a":"` + strings.Repeat("a", 5<<20) + `"}`, want: "has a signature that is not JSON as bundles have it"},
 		"a digest is none": {manifest: `{"schemaVersion":2,"layers":[{"digest":"../../evil"}]}`, want: "has a signature that is not JSON as bundles have it"},
-		"other bytes":      {manifest: of("altered", 7), want: "a signature cannot be fetched: "},
-		"no answer":        {manifest: of("broken", 6), want: "a signature cannot be fetched: "},
+		"other bytes":      {manifest: manifestOf("altered", 7), want: "a signature cannot be fetched: "},
+		"no answer":        {manifest: manifestOf("broken", 6), want: "a signature cannot be fetched: "},
 		"an entry":         {manifest: "{", entry: "sha512:1", want: "its signatures cannot be listed: "},
 		"older, no JSON":   {older: "{", want: "has a signature that is not as cosign writes it"},
-		"older, huge":      {older: of("x", 1<<40), want: "has a signature that is not as cosign writes it"},
+		"older, huge":      {older: manifestOf("x", 1<<40), want: "has a signature that is not as cosign writes it"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var listed []string
+			var referrers []string
 			manifests := map[string]string{"v1": image, digest: image}
 			if c.older != "" {
 				manifests[strings.Replace(digest, ":", "-", 1)+".sig"] = c.older
 			}
 			list := func(manifest, at string) {
 				manifests[at] = manifest
-				listed = append(listed, fmt.Sprintf(`{"artifactType":%q,"digest":%q}`, trust.Bundle, at))
+				referrers = append(referrers, fmt.Sprintf(`{"artifactType":%q,"digest":%q}`, trust.Bundle, at))
 			}
 			if c.entry != "" {
 				list(c.manifest, c.entry)
@@ -78,7 +78,7 @@ func TestUnreadableSignature(t *testing.T) {
 				kind, name, _ := strings.Cut(last, "/")
 				switch data, has := manifests[name]; {
 				case kind == "referrers":
-					fmt.Fprintf(w, `{"schemaVersion":2,"manifests":[%s]}`, strings.Join(listed, ","))
+					fmt.Fprintf(w, `{"schemaVersion":2,"manifests":[%s]}`, strings.Join(referrers, ","))
 				case kind == "manifests" && has:
 					io.WriteString(w, data)
 				case name == skill.DigestOf(bundle).String():

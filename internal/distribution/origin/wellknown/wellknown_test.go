@@ -90,26 +90,26 @@ func site(t *testing.T, files map[string]string) *httptest.Server {
 
 func originOf(t *testing.T, s *httptest.Server) (*Origin, *store.Store) {
 	t.Helper()
-	kept, err := store.Open(filepath.Join(t.TempDir(), "store"), store.Options{})
+	target, err := store.Open(filepath.Join(t.TempDir(), "store"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { kept.Close() })
+	t.Cleanup(func() { target.Close() })
 	roots := x509.NewCertPool()
 	roots.AddCert(s.Certificate())
-	return New(Options{Fetch: httpfetch.New(httpfetch.Options{Roots: roots}), Spool: kept.Spool}), kept
+	return New(Options{Fetch: httpfetch.New(httpfetch.Options{Roots: roots}), Spool: target.Spool}), target
 }
 
 // install fetches all skills of a site into a store.
 func install(t *testing.T, s *httptest.Server, path string) (map[string]string, error) {
 	t.Helper()
-	o, kept := originOf(t, s)
+	o, target := originOf(t, s)
 	l, err := o.Open(t.Context(), origin.Ref{Kind: origin.WellKnown, Source: s.URL + path, Location: s.URL + path}, origin.Revision{})
 	if err != nil {
 		return nil, err
 	}
 	defer l.Close()
-	return origintest.Store(t.Context(), kept, l)
+	return origintest.Store(t.Context(), target, l)
 }
 
 func TestVersions(t *testing.T) {
@@ -271,8 +271,8 @@ func TestIndexMemory(t *testing.T) {
 		}
 		runtime.GC()
 		runtime.ReadMemStats(&after)
-		if held := int64(after.HeapAlloc) - int64(before.HeapAlloc); held > 64<<20 {
-			t.Errorf("%s: %d MiB", name, held>>20)
+		if growth := int64(after.HeapAlloc) - int64(before.HeapAlloc); growth > 64<<20 {
+			t.Errorf("%s: %d MiB", name, growth>>20)
 		}
 		runtime.KeepAlive(x)
 	}

@@ -17,15 +17,15 @@ type File struct {
 	// ended has, for each block of the text, the number of lines that end before the block. It is
 	// built at the first use. last is the last located offset.
 	ended []int
-	last  place
+	last  position
 }
 
 // blockSize is the size in bytes of the blocks for which ended counts the lines.
 const blockSize = 64 << 10
 
-// place is an offset in a file, with its column. In a long line, the column of the next finding is
-// counted from this place.
-type place struct{ offset, column int }
+// position is an offset in a file, with its column. In a long line, the column of the next finding
+// is counted from this position.
+type position struct{ offset, column int }
 
 // Whole returns the file as a part.
 func (f *File) Whole() Part { return Part{File: f, Text: f.Text, spans: []span{{0, 0}}} }
@@ -54,17 +54,17 @@ func (f *File) Position(from, to int) (skill.Position, int) {
 	return skill.Position{Line: line + 1, Column: f.last.column}, max(utf8.RuneCountInString(f.Text[from:end]), 1)
 }
 
-// locate returns the place of an offset. It counts from the last located place, unless that place
-// is after the offset.
-func (f *File) locate(at int) place {
-	start := place{column: 1}
+// locate returns the position of an offset. It counts from the last located position, unless that
+// position is after the offset.
+func (f *File) locate(at int) position {
+	start := position{column: 1}
 	if f.last.offset <= at && f.last.column > 0 {
 		start = f.last
 	}
 	if n := strings.LastIndexByte(f.Text[start.offset:at], '\n'); n >= 0 {
-		start = place{offset: start.offset + n + 1, column: 1}
+		start = position{offset: start.offset + n + 1, column: 1}
 	}
-	return place{offset: at, column: start.column + utf8.RuneCountInString(f.Text[start.offset:at])}
+	return position{offset: at, column: start.column + utf8.RuneCountInString(f.Text[start.offset:at])}
 }
 
 // Offset returns the offset of a position, or 0 if the file has no such line.

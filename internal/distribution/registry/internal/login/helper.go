@@ -55,17 +55,17 @@ func helper(path string, env []string, limit time.Duration) func(ctx context.Con
 		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			err = fmt.Errorf("it ended with %s", exit.ProcessState)
 		}
-		return out.kept.Bytes(), err
+		return out.buffer.Bytes(), err
 	}
 }
 
 // bounded keeps the first bytes written to it. The buffer is not embedded: its ReadFrom would
 // bypass Write.
-type bounded struct{ kept bytes.Buffer }
+type bounded struct{ buffer bytes.Buffer }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if b.kept.Len()+len(p) > most {
+	if b.buffer.Len()+len(p) > most {
 		return 0, errors.New("it wrote too much")
 	}
-	return b.kept.Write(p)
+	return b.buffer.Write(p)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/knack-dev/knack/internal/base/hosts"
 )
 
-// place is a repository's address for git.
-type place struct {
+// address is a repository's address for git.
+type address struct {
 	url string
 	// protocols lists the permitted protocols, as in GIT_ALLOW_PROTOCOL. https and ssh are always
 	// included, since the user's settings may replace one by the other.
@@ -21,10 +21,10 @@ var errLocation = errors.New("it is not the address of a repository: write https
 
 // locate checks a location. It refuses texts that git would treat as an option or a program to
 // run.
-func locate(location string) (place, error) {
-	p := place{location, []string{"https", "ssh"}}
+func locate(location string) (address, error) {
+	p := address{location, []string{"https", "ssh"}}
 	if location == "" || location[0] == '-' || strings.ContainsFunc(location, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return place{}, errLocation
+		return address{}, errLocation
 	}
 	if filepath.IsAbs(location) {
 		path := filepath.ToSlash(location)
@@ -42,16 +42,16 @@ func locate(location string) (place, error) {
 			host = after
 		}
 		if !ok || host == "" || host[0] == '-' || path == "" || path[0] == '-' || path[0] == ':' || strings.ContainsAny(host, "/\\") {
-			return place{}, errLocation
+			return address{}, errLocation
 		}
 		return p, nil
 	}
 	u, err := url.Parse(location)
 	if err != nil || u.Host == "" && scheme != "file" || strings.HasPrefix(u.Hostname(), "-") || strings.HasPrefix(rest, "-") || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
-		return place{}, errLocation
+		return address{}, errLocation
 	}
 	if _, secret := u.User.Password(); secret || u.User != nil && scheme != "ssh" {
-		return place{}, errors.New("its address has a user name or password in it: leave it out, git's credential helpers have it")
+		return address{}, errors.New("its address has a user name or password in it: leave it out, git's credential helpers have it")
 	}
 	switch scheme {
 	case "https", "ssh":
@@ -59,11 +59,11 @@ func locate(location string) (place, error) {
 		p.protocols = append(p.protocols, "file")
 	case "http":
 		if !hosts.IsLocal(u.Hostname()) {
-			return place{}, errors.New("http: is used for this machine only: write https://")
+			return address{}, errors.New("http: is used for this machine only: write https://")
 		}
 		p.protocols = append(p.protocols, "http")
 	default:
-		return place{}, errLocation
+		return address{}, errLocation
 	}
 	return p, nil
 }
