@@ -78,6 +78,7 @@ func skippedHref(f *fixture) string {
 
 func TestSkillPage(t *testing.T) {
 	f := open(t, files)
+	f.judged()
 	main := files["one/git/SKILL.md"]
 	size := strconv.Itoa(len(main)) + " B"
 	doc := f.page("/skills/one/git/")
