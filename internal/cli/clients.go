@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -49,32 +50,32 @@ func clientsHere(env *console.Env, project string) (here []distcmd.Client) {
 // has there. A folder outside all roots is judged as if its parent were a root. If anything can be
 // held back, so is a folder without a skill that can be judged.
 func heldBack(ctx context.Context, env *console.Env, project, config string, folders []string) map[string]install.Hold {
-	why := map[string]string{}
-	var unusable error
-	var addRoot func(folder string) string
-	outside, canHold, err := judgeHere(ctx, workspace.Options{Env: env, Project: project, Config: config, Partly: true, NoBuiltin: true}, folders, why, func(w *workspace.Workspace) { unusable, addRoot = w.UnusableRoot(), w.AddRoot })
-	outside = slices.DeleteFunc(outside, func(folder string) bool {
+	own, err := judgeHere(ctx, workspace.Options{Env: env, Project: project, Config: config, Partly: true, NoBuiltin: true}, folders)
+	why := own.why
+	elsewhere := slices.DeleteFunc(own.outside, func(folder string) bool {
 		missing := errors.Is(dir.Check(folder), fs.ErrNotExist)
-		if missing && canHold {
+		if missing && own.canHold {
 			why[folder] = "it cannot be judged: its folder is missing"
 		}
 		return missing
 	})
-	elsewhere := slices.Clone(outside)
-	if err == nil && len(outside) > 0 {
+	if err == nil && len(elsewhere) > 0 {
 		var roots []string
-		for _, folder := range outside {
+		for _, folder := range elsewhere {
 			if root := filepath.Dir(folder); !slices.Contains(roots, root) {
 				roots = append(roots, root)
 			}
 		}
-		outside, _, err = judgeHere(ctx, workspace.Options{Env: env, Dirs: roots, Config: config, NoBuiltin: true}, outside, why, nil)
-		for _, folder := range outside {
-			if canHold {
+		var alone folderVerdicts
+		alone, err = judgeHere(ctx, workspace.Options{Env: env, Dirs: roots, Config: config, NoBuiltin: true}, elsewhere)
+		maps.Copy(why, alone.why)
+		for _, folder := range alone.outside {
+			if own.canHold {
 				why[folder] = "it cannot be judged: no skill is found in its folder"
 			}
 		}
 	}
+	unusable := own.unusable
 	if err != nil { // A skill that cannot be judged is not put into a client's folder.
 		for _, folder := range folders {
 			why[folder] = "it cannot be judged: " + err.Error()
@@ -88,7 +89,7 @@ func heldBack(ctx context.Context, env *console.Env, project, config string, fol
 			first = append(first, firstFix(unusable, text))
 		}
 		if slices.Contains(elsewhere, folder) {
-			first = append(first, addRoot(filepath.Dir(folder)))
+			first = append(first, own.addRoot(filepath.Dir(folder)))
 		}
 		first = slices.DeleteFunc(first, func(fix string) bool { return fix == "" })
 		holds[folder] = install.Hold{Why: text, First: strings.Join(first, ", and ")}
@@ -109,20 +110,27 @@ func firstFix(unusable error, text string) string {
 	return bad.Error() + ": " + bad.Hint
 }
 
-// judgeHere adds to why, for each folder whose skill the workspace holds back, the reason. It
-// returns the folders whose skill the workspace does not have, and whether it can hold skills back.
-func judgeHere(ctx context.Context, o workspace.Options, folders []string, why map[string]string, opened func(*workspace.Workspace)) (outside []string, holds bool, err error) {
+// folderVerdicts holds the answers of a workspace about skill folders.
+type folderVerdicts struct {
+	why      map[string]string // the reason for each folder whose skill is held back
+	outside  []string          // the folders whose skill the workspace does not have
+	canHold  bool              // the workspace can hold skills back
+	unusable error             // the fault of a root of the settings file, or nil
+	addRoot  func(folder string) string
+}
+
+// judgeHere asks a workspace about skill folders.
+func judgeHere(ctx context.Context, o workspace.Options, folders []string) (folderVerdicts, error) {
+	j := folderVerdicts{why: map[string]string{}}
 	w, err := workspace.Open(o)
 	if err != nil {
-		return nil, false, err
+		return j, err
 	}
 	defer w.Close()
-	if opened != nil {
-		opened(w)
-	}
+	j.unusable, j.addRoot = w.UnusableRoot(), w.AddRoot
 	v, err := w.View(ctx)
 	if err != nil {
-		return nil, false, err
+		return j, err
 	}
 	place := placing()
 	found, at := map[string]bool{}, map[string]string{} // at has the folder of each place
@@ -137,10 +145,12 @@ func judgeHere(ctx context.Context, o workspace.Options, folders []string, why m
 		found[folder] = true
 		if skill.Refusal(e.Fault()) != nil {
 			p, _ := e.SkipReason()
-			why[folder] = strings.TrimPrefix(p.Message, "held back: ")
+			j.why[folder] = strings.TrimPrefix(p.Message, "held back: ")
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(folders), func(folder string) bool { return found[folder] }), w.Holds(), nil
+	j.outside = slices.DeleteFunc(slices.Clone(folders), func(folder string) bool { return found[folder] })
+	j.canHold = w.Holds() // known after the view
+	return j, nil
 }
 
 // placing returns a function that returns the place of a folder: its path with the links above it
