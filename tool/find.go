@@ -93,7 +93,7 @@ func findSkills() *Tool {
 	}
 }
 
-// page reads the arguments for one page: where it begins, and the maximum number of skills.
+// page reads the arguments for one page: its first position, and the maximum number of skills.
 func page(args arguments, query string) (after position, limit int, err error) {
 	def := findDefault
 	if strings.TrimSpace(query) == "" {

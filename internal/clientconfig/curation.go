@@ -38,7 +38,7 @@ const (
 	off
 )
 
-// verdictFunc returns what a setting's value decides about a skill.
+// verdictFunc returns the verdict of a setting's value on a skill.
 type verdictFunc func(value any, s Subject) verdict
 
 // judges contains a function for each setting, by its key in the table of agents. A later file

@@ -104,7 +104,7 @@ func TestLockToo(t *testing.T) {
 	}
 }
 
-// TestRace checks that nobody can read a bad byte while files become bad and good again.
+// TestRace checks that no reader gets a bad byte while files become bad and good again.
 func TestRace(t *testing.T) {
 	good := strings.ToLower(bad) // of the same length
 	k := newTree(t, map[string]string{"pdf/SKILL.md": md("pdf", good), "pdf/run.sh": good, "pdf/in/SKILL.md": md("in", good), "two/pdf/SKILL.md": md("pdf", good)})

@@ -210,7 +210,7 @@ func fixAll(t *testing.T, dir string, want int) {
 
 var aWord = regexp.MustCompile(`[\pL\pN]+`)
 
-// checkFixed reports what is wrong with a fixed file. It uses only package skill.
+// checkFixed reports the faults of a fixed file. It uses only package skill.
 func checkFixed(t *testing.T, name string, data, got []byte, folder string, level Level) {
 	t.Helper()
 	if bytes.Equal(got, data) {

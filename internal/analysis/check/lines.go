@@ -15,7 +15,7 @@ const bom = "\ufeff"
 // lines.
 type line struct {
 	text string
-	at   int32 // where it begins; see offset
+	at   int32 // the position of its first byte; see offset
 	ends uint8 // index in lineEnds
 }
 

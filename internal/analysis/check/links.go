@@ -218,7 +218,7 @@ func (s *subject) refs(visit func(l link, p string), outside func(l link)) {
 		if l.path == "" || seen[l.raw] {
 			continue
 		}
-		seen[l.raw] = true // each link is reported only where it first appears
+		seen[l.raw] = true // each link is reported only at its first place
 		p, err := skill.FilePath(l.path)
 		if errors.Is(err, skill.ErrOutside) || strings.HasPrefix(l.path, "~/") {
 			if outside != nil {

@@ -59,7 +59,7 @@ var ruleCases = []struct {
 }
 
 // TestCollisionWords checks that names that differ only in case have a different message from names
-// that differ only in Unicode composition. Nobody can see the latter difference.
+// that differ only in Unicode composition. The difference in composition is invisible.
 func TestCollisionWords(t *testing.T) {
 	for name, want := range map[string][2]string{
 		"A.md":    {"differs from 'A.md' only by case; on macOS and Windows one replaces the other", "rename this one"},
@@ -217,7 +217,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestDocument checks that doc/check.md lists every rule except those of package scan.
+// TestDocument checks that doc/check.md lists every rule except the rules of package scan.
 func TestDocument(t *testing.T) {
 	doc, err := os.ReadFile("../../../doc/check.md")
 	if err != nil {

@@ -199,8 +199,8 @@ func TestCodeDetours(t *testing.T) {
 	}
 }
 
-// TestLines checks files that are judged line by line: those of Windows, and of languages that scan
-// does not parse.
+// TestLines checks files that are judged line by line: scripts of Windows, and files in languages that
+// scan does not parse.
 func TestLines(t *testing.T) {
 	u := "http://45.67.89.10/x"
 	enc := encoded(utf16Of("echo hello world"))

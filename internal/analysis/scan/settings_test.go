@@ -10,7 +10,7 @@ import (
 	"github.com/knack-dev/knack/skill"
 )
 
-// TestFactsAndNoFindings checks that what honest skills often do is reported only as facts.
+// TestFactsAndNoFindings checks that common actions of honest skills are reported only as facts.
 func TestFactsAndNoFindings(t *testing.T) {
 	t.Parallel()
 	r := scanOf(t, map[string]string{

@@ -24,7 +24,7 @@ import (
 type project struct {
 	t       testing.TB
 	dir     string
-	sources []catalog.Source // those of its last catalogue
+	sources []catalog.Source // the sources of its last catalogue
 }
 
 func newProject(t testing.TB) *project {

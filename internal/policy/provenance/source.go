@@ -60,8 +60,8 @@ func (f *lock) differsNow(key string) func(name string, added bool) error {
 	}
 }
 
-// recompare compares the last ruling on a skill with the current lock. Its results are those of
-// [policy.Decider.Now].
+// recompare compares the last ruling on a skill with the current lock. It returns the
+// results of [policy.Decider.Now].
 func (l *Locks) recompare(b *skill.Bundle, last policy.Ruling) (policy.Ruling, bool) {
 	lock, key := l.find(b, 0)
 	if lock == nil {

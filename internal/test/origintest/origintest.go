@@ -1,4 +1,4 @@
-// Package origintest has what the tests of several origins need: sinks and temporary files.
+// Package origintest provides sinks and temporary files for the tests of several origins.
 package origintest
 
 import (

@@ -82,7 +82,7 @@ func watch(t *testing.T, dir string) *watched {
 	return w
 }
 
-// expect checks which certificate is served, and what was reported since the last call.
+// expect checks which certificate is served, and the reports since the last call.
 func (w *watched) expect(serial int64, reports ...string) {
 	w.Helper()
 	synctest.Wait()

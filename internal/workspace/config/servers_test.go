@@ -40,7 +40,7 @@ func TestServers(t *testing.T) {
 }
 
 // TestServersRefuses checks that each wrong server has a position and a fix, and that no message
-// repeats what may be a secret.
+// repeats a possible secret.
 func TestServersRefuses(t *testing.T) {
 	const canary = "sk-canary0123456789abcdef0123456789"
 	const listFix = "write a list: each item on its own line after a hyphen and a space, or all in [ ]"

@@ -20,7 +20,7 @@ const (
 	Unpacked = 32 << 20 // bytes of all archives together
 )
 
-// The limits of a file, besides those of its parser.
+// The limits of a file, besides the limits of its parser.
 const (
 	Words     = 1 << 20 // words of commands; reading them takes about 2 s
 	Names     = 1 << 14 // variables, functions and written files that are tracked

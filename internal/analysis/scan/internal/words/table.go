@@ -32,7 +32,7 @@ var transient = Set{Rows: pastes + " " +
 	"bit.ly tinyurl.com t.co is.gd v.gd ow.ly buff.ly cutt.ly rb.gy shorturl.at tiny.cc rebrand.ly t.ly short.io bl.ink lnkd.in s.id shorte.st adf.ly " +
 	"dub.sh tiny.one tinu.be urlz.fr clck.ru u.to qr.ae soo.gd bc.vc chilp.it x.gd da.gd"}
 
-// reserved lists domain names that nobody can own. The names below them count too. Sources: RFC
+// reserved lists domain names that cannot be registered. The names below them count too. Sources: RFC
 // 2606, RFC 6761, RFC 8375 and ICANN's resolution 2024.07.29.06 (internal).
 var reserved = Set{Rows: "example test invalid localhost local internal home.arpa example.com example.net example.org"}
 
