@@ -203,28 +203,28 @@ func (s *Skill) fault(err error) {
 	if rule == frontmatter.FileTooLarge {
 		fix = "move text into other files of the skill; the limit is 1 MiB"
 	}
-	if locked, ok := errors.AsType[*LockError](err); ok {
-		s.problem(frontmatter.FileLocked, Position{}, "", locked.Message, locked.Fix)
-		return
-	}
-	if stored, ok := errors.AsType[*StoreError](err); ok {
-		if rule = frontmatter.StoreRefused; stored.Damaged {
-			rule = frontmatter.StoreDamaged
-		}
-		s.problem(rule, Position{}, "", stored.Message, stored.Fix)
-		return
-	}
 	if reason, ok := errors.AsType[*HeldError](err); ok {
 		s.Name = reason.Name
-		s.problem(frontmatter.HeldBack, Position{}, "", reason.Message, reason.Fix)
-		return
 	}
 	s.problem(rule, Position{}, "", message, fix) // messages are shown beside the path, so they need not repeat it
 }
 
-// unreadable returns the rule that a file breaks if it cannot be read, the message with the reason,
-// and the fix.
+// unreadable returns the rule that a file breaks if it cannot be read or is held back, the message
+// with the reason, and the fix.
 func unreadable(err error) (rule RuleID, message, fix string) {
+	if locked, ok := errors.AsType[*LockError](err); ok {
+		return frontmatter.FileLocked, locked.Message, locked.Fix
+	}
+	if stored, ok := errors.AsType[*StoreError](err); ok {
+		rule = frontmatter.StoreRefused
+		if stored.Damaged {
+			rule = frontmatter.StoreDamaged
+		}
+		return rule, stored.Message, stored.Fix
+	}
+	if reason, ok := errors.AsType[*HeldError](err); ok {
+		return frontmatter.HeldBack, reason.Message, reason.Fix
+	}
 	rule, message, fix = frontmatter.FileUnreadable, "cannot be read", "see whether the disk and the file can be read at all"
 	switch {
 	case errors.Is(err, ErrOutside):

@@ -72,8 +72,9 @@ type flags struct {
 	clients                            install.Clients // in whose folders add puts the skills
 	stopProgress                       func()
 	scans                              bool
-	takesNothing                       bool     // no source is read, so no trust rules
-	strict                             bool     // an unlocked skill makes the exit status 1
+	takesNothing                       bool // no source is read, so no trust rules
+	strict                             bool // an unlocked skill makes the exit status 1
+	hasFlag                            func(name string) bool
 	ownLock                            bool     // the lock in the --project folder wins over its repository's
 	typed                              []string // the sources on the command line
 
@@ -108,6 +109,7 @@ func (f *flags) register(cmd *cobra.Command, changes bool, run command.Run) {
 		return r, err
 	})
 	s := cmd.Flags()
+	f.hasFlag = func(name string) bool { return s.Lookup(name) != nil }
 	s.StringVar(&f.project, "project", "", command.ProjectUsage)
 	s.BoolVarP(&f.global, "global", "g", false, "the skills in ~/"+agents.SkillsFolder+", for all projects")
 	s.Bool("json", false, "print a JSON object")
@@ -298,7 +300,7 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 		Trust:       rules, AcceptSigner: f.acceptSigner, AllowDowngrade: f.allowDowngrade,
 		Overwrite: f.overwrite, DryRun: f.dryRun, Now: time.Now, Progress: p.set,
 		Offline: offline,
-		Shown:   env.Shown, Command: f.command,
+		Shown:   env.Shown, Command: f.command, HasFlag: f.hasFlag,
 	}
 	if f.scans {
 		o.Scan = scanSkill

@@ -101,7 +101,7 @@ func (in *Installer) fit(steps []*Step) error {
 	for dir, all := range need {
 		if s, known := room(dir); known {
 			if err := s.Fit(all); err != nil {
-				return problem("free some space, or name a folder on another disk with --to", "nothing was done, since the disk of %s %w", in.formatPath(dir), err)
+				return problem(in.orTo("free some space", "name a folder on another disk"), "nothing was done, since the disk of %s %w", in.formatPath(dir), err)
 			}
 		}
 	}
@@ -133,9 +133,9 @@ func (in *Installer) fail(s *Step, err error) {
 	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
 		s.Problem = problem("let the user who runs knack write there", "%s cannot be written: %w", in.formatPath(in.forbidden(s, err)), cause(err))
 	case errors.Is(err, syscall.ENOTDIR):
-		s.Problem = problem("remove the file, or name another folder with --to", "a file is in the place of a folder above %s", in.formatPath(s.place))
+		s.Problem = problem(in.orTo("remove the file", "name another folder"), "a file is in the place of a folder above %s", in.formatPath(s.place))
 	case errors.Is(err, syscall.EXDEV):
-		s.Problem = problem("name a folder on the same disk as its parent, with --to", "%s is on another file system than the folder above it", in.formatPath(filepath.Dir(s.place)))
+		s.Problem = problem(in.orTo("move it to the file system of its parent", "name a folder there"), "%s is on another file system than the folder above it", in.formatPath(filepath.Dir(s.place)))
 	default:
 		s.Problem = ProblemOf(err)
 	}

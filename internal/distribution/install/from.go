@@ -351,7 +351,7 @@ func (in *Installer) notTaken(t *takeover) {
 		s.driftFrom()
 	default:
 		s.driftFrom()
-		s.Do, s.Problem = Leave, &Problem{Err: fmt.Errorf("it differs from what %s has", t.ref), Fix: "--overwrite replaces it, and moves the present files aside; " + in.keep(s.Key), No: true}
+		s.Do, s.Problem = Leave, &Problem{Err: fmt.Errorf("it differs from what %s has", t.ref), Fix: in.overwrite(s.Key, "replaces it") + "; " + in.keep(s.Key), No: true}
 	}
 }
 

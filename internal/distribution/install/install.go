@@ -77,6 +77,9 @@ type Options struct {
 	// shell. If they are nil, the text stays unchanged.
 	Shown   func(path string) string
 	Command func(words ...string) string
+	// HasFlag reports whether the running command has a flag, so that fixes name no other. If nil,
+	// it has every flag.
+	HasFlag func(name string) bool
 	// Progress, if not nil, is called for each installed skill, from any goroutine.
 	Progress origin.Progress
 }

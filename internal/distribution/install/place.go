@@ -22,7 +22,7 @@ func (in *Installer) place(key string) (string, error) {
 	}
 	place := filepath.Join(parent, filepath.Base(at))
 	if rel, err := filepath.Rel(in.real, place); err == nil && slices.ContainsFunc(strings.Split(rel, string(filepath.Separator)), lockfile.IsGit) {
-		return "", problem("name another folder with --to, or remove the entry from the lock", "%s is in the repository's own folder, where files can be programs that git starts", key)
+		return "", problem(in.orTo("remove the entry from the lock", "name another folder"), "%s is in the repository's own folder, where files can be programs that git starts", key)
 	}
 	return place, nil
 }
@@ -55,7 +55,7 @@ func (in *Installer) resolve(dir string) (string, error) {
 		within, err := edit.Within(in.o.Root, dir)
 		var out *edit.OutsideError
 		if errors.As(err, &out) {
-			return "", &Problem{Err: fmt.Errorf("%s is a link to %s, outside of the project", in.formatPath(out.Link), in.formatPath(out.Target)), Fix: "make it a folder, or name another folder with --to", No: true}
+			return "", &Problem{Err: fmt.Errorf("%s is a link to %s, outside of the project", in.formatPath(out.Link), in.formatPath(out.Target)), Fix: in.orTo("make it a folder", "name another folder"), No: true}
 		}
 		if err != nil {
 			return "", problem("", "%w", err)
@@ -63,7 +63,7 @@ func (in *Installer) resolve(dir string) (string, error) {
 		real = within
 	}
 	if links := realpath.Links(real); len(links) > 0 {
-		return "", &Problem{Err: fmt.Errorf("%s is a link that leads nowhere", in.formatPath(links[0])), Fix: "make it a folder, or name another folder with --to", No: true}
+		return "", &Problem{Err: fmt.Errorf("%s is a link that leads nowhere", in.formatPath(links[0])), Fix: in.orTo("make it a folder", "name another folder"), No: true}
 	}
 	return real, nil
 }

@@ -216,7 +216,7 @@ func (s *Step) driftFrom() {
 }
 
 func (in *Installer) leave(s *Step) {
-	const restore = "--overwrite replaces it, and moves the present files aside"
+	restore := in.overwrite(s.Key, "replaces it")
 	why, fix := in.changed(s, restore, restore, true)
 	switch {
 	case s.Was == nil && in.isSource(s.Key, s.Entry):
@@ -306,7 +306,7 @@ func (in *Installer) PlanRemove(ctx context.Context, names []string) *Plan {
 			s.driftFrom()
 		default:
 			s.driftFrom()
-			const restore = "--overwrite removes it, and moves the present files aside"
+			restore := in.overwrite(key, "removes it")
 			why, fix := in.changed(s, restore, restore, false)
 			s.Do, s.Problem = Leave, &Problem{Err: errors.New(why), Fix: fix, No: true}
 		}
@@ -387,8 +387,7 @@ func (in *Installer) verify(ctx context.Context, s *Step) bool {
 		s.Problem = &Problem{Err: fmt.Errorf("%s is in its place", c.odd), Fix: "remove it by hand, then run " + in.command("sync"), No: true}
 	default:
 		s.driftFrom()
-		const restores = " restores it, and moves the present files aside"
-		why, fix := in.changed(s, in.command("sync", in.word(s.Key), "--overwrite")+restores, in.command("sync", "--overwrite")+restores, true)
+		why, fix := in.changed(s, in.overwrite(s.Key, "restores it"), in.command("sync", "--overwrite")+" restores it, and moves the present files aside", true)
 		if in.fetched(c) && !in.isOwn(s.Key) {
 			why, fix = notRecorded, in.updateRecords(s.Key)+"; "+fix
 		}

@@ -245,8 +245,7 @@ func (in *Installer) planSpot(ctx context.Context, s *Step, entry lockfile.Skill
 		return err
 	}
 	c := spot.found
-	aside := "--overwrite replaces or removes it, and moves the present files aside"
-	aside += c.moveOut()
+	aside := in.overwrite(s.Key, "replaces or removes it") + c.moveOut()
 	byHand := "remove it by hand, then run the command again"
 	if (s.Do == Delete || s.Do == Drop) && !in.o.DryRun { // no later command finds this place in the lock
 		byHand = "remove it by hand, since " + in.lockShown() + " no longer names the skill"
@@ -289,7 +288,7 @@ func (in *Installer) planSpot(ctx context.Context, s *Step, entry lockfile.Skill
 	case had:
 		return &Problem{Err: fmt.Errorf("the copy for %s was changed since it was made", agent.Name), Fix: aside, No: true}
 	default:
-		return &Problem{Err: errors.New("there is another skill in its place, which knack did not put there"), Fix: "--overwrite replaces it, and moves the present files aside", No: true}
+		return &Problem{Err: errors.New("there is another skill in its place, which knack did not put there"), Fix: in.overwrite(s.Key, "replaces it"), No: true}
 	}
 	spot.Form = want
 	return nil

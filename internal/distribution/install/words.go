@@ -46,6 +46,28 @@ func (in *Installer) word(key string) string {
 	return name
 }
 
+// has reports whether the running command has a flag.
+func (in *Installer) has(flag string) bool { return in.o.HasFlag == nil || in.o.HasFlag(flag) }
+
+// orTo returns a fix with a second way, which needs --to. Without that flag, it returns only the
+// fix.
+func (in *Installer) orTo(fix, way string) string {
+	if !in.has("to") {
+		return fix
+	}
+	return fix + ", or " + way + " with --to"
+}
+
+// overwrite returns the fix that replaces or removes the present files of a locked skill. does
+// tells the effect of --overwrite.
+func (in *Installer) overwrite(key, does string) string {
+	flag := "--overwrite"
+	if !in.has("overwrite") {
+		flag = in.command("sync", in.word(key), flag)
+	}
+	return flag + " " + does + ", and moves the present files aside"
+}
+
 // keep returns the fix that makes the present files of a skill's folder its locked state.
 func (in *Installer) keep(key string) string {
 	was, locked := in.lock.Skills[key]

@@ -64,9 +64,9 @@ func (f *lock) without(b *skill.Bundle, key string) *skill.LockError {
 	if f.fault != nil {
 		return f.fault
 	}
-	fix := "add it with knack add" + elsewhere
-	if b.Link() == "" { // the folder of a link is not below this lock
-		fix = f.addFix(key)
+	fix := f.addFix(key)
+	if b.Link() != "" && path.Dir(key) != f.installed() { // knack add puts no folder in the place of a link
+		fix = "its folder is a link: remove that by hand, then add the folder that it leads to with knack add" + elsewhere
 	}
 	return &skill.LockError{Message: "not locked: " + lockfile.Name + " does not have it", Fix: fix}
 }
@@ -91,14 +91,19 @@ func (f *lock) addFix(key string) string {
 	if strings.Trim(at, plain) != "" || key == "." || strings.HasPrefix(key, "../") {
 		return "add it with knack add" + elsewhere
 	}
-	words, installed := []string{"add", at}, agents.SkillsFolder
-	if f.global {
-		installed = path.Base(agents.SkillsFolder)
-	}
-	if path.Dir(key) != installed {
+	words := []string{"add", at}
+	if path.Dir(key) != f.installed() {
 		words = append(words, "--to", strings.TrimSuffix(at, "/"+path.Base(key)))
 	}
 	return f.line(words...) + " records it as your own" + elsewhere
+}
+
+// installed returns the folder of installed skills, relative to the folder of the lock.
+func (f *lock) installed() string {
+	if f.global {
+		return path.Base(agents.SkillsFolder)
+	}
+	return agents.SkillsFolder
 }
 
 // plain lists the characters that need no quotes in a shell. [strings.Trim] with this cutset
