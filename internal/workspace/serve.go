@@ -133,9 +133,13 @@ func (w *Workspace) newLocks(s Serving) *provenance.Locks {
 // lockOptions returns the options for comparing skills with locks.
 func (w *Workspace) lockOptions() (o provenance.Options) {
 	env := w.o.Env
-	if w.address == "" {
+	switch {
+	case w.address == "":
 		o.Shown = func(path string) string { return shownReal(env, path) }
 		o.Command = env.Command
+	case env.Config != "": // clients on other machines learn no path
+		remote := console.Env{Config: "FILE", Takes: env.Takes}
+		o.Command = remote.Command
 	}
 	o.Projects = func() []string {
 		projects := w.inUse.Load().open

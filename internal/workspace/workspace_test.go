@@ -5,11 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/workspace/settings"
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/builtin"
 )
 
@@ -60,6 +62,38 @@ func TestSourcesThatStay(t *testing.T) {
 		}
 		if len(w.sources) != 2 {
 			t.Errorf("policy %q: %d sources", policy, len(w.sources))
+		}
+	}
+}
+
+// TestFixOverHTTP checks that the fix of a skill that is not approved has the --config of the server,
+// and over HTTP, where clients on other machines may read it, no path.
+func TestFixOverHTTP(t *testing.T) {
+	for address, want := range map[string]string{"": "knack approve SKILL --config etc/knack.yaml", "127.0.0.1:0": "knack approve SKILL --config FILE"} {
+		env := &console.Env{Dir: t.TempDir(), Home: t.TempDir(), Config: "etc/knack.yaml", Takes: func(string, string) bool { return true }}
+		for name, text := range map[string]string{"etc/knack.yaml": "roots: [{label: s, dir: ../s}]\nscan: {approve: ['skill://**']}\n", "s/a/SKILL.md": "---\nname: a\ndescription: Use a.\n---\n"} {
+			if err := os.MkdirAll(filepath.Dir(filepath.Join(env.Dir, name)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(env.Dir, name), []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w, err := Open(Options{Env: env, Config: env.Config, HTTP: address})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		v, err := w.View(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := v.InFolder("a")
+		if e == nil || e.Fault() == nil {
+			t.Fatalf("%q: %+v is not held back", address, e)
+		}
+		if _, fix := skill.FileReason(e.Fault()); !strings.Contains(fix, want) {
+			t.Errorf("%q: the fix is %q, and does not name %q", address, fix, want)
 		}
 	}
 }
