@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -30,6 +31,11 @@ const (
 // work is the folder below which each client has a home.
 var work string
 
+// workLength is the length of the path of [work], where the system's folder for temporary files is
+// not longer. Codex names the path of each skill in a list of bounded length, so a longer path
+// leaves room for fewer skills.
+const workLength = 40
+
 func TestMain(m *testing.M) {
 	if s, ok := sidecar(); ok {
 		os.Exit(s.run())
@@ -46,6 +52,10 @@ func run(m *testing.M) int {
 		}
 	} else if work, err = os.MkdirTemp("", "knack-agents-"); err == nil {
 		defer os.RemoveAll(work)
+		if pad := workLength - len(work) - 1; pad > 0 {
+			work = filepath.Join(work, strings.Repeat("x", pad))
+			err = os.Mkdir(work, 0o755)
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
