@@ -46,6 +46,10 @@ type collected struct{ *testing.M }
 
 func (m collected) Run() int {
 	debug.SetGCPercent(400)
+	// The tests look at millions of paths. If go recorded them for its cache of test results, it
+	// would need a gigabyte, and longer than the tests.
+	flag.Parse()
+	_ = flag.Set("test.testlogfile", "")
 	return m.M.Run()
 }
 

@@ -6,6 +6,7 @@
 package realpath
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,14 +25,26 @@ func Of(dir string) string {
 	if Silent(dir) {
 		return dir
 	}
-	if real, err := Eval(dir); err == nil {
+	real, err := Eval(dir)
+	if err == nil {
 		return real
+	}
+	if dir = filepath.Clean(dir); isPlain(dir, err) {
+		return dir
 	}
 	parent := filepath.Dir(dir)
 	if parent == dir {
 		return dir
 	}
 	return filepath.Join(Of(parent), filepath.Base(dir))
+}
+
+// isPlain reports whether the existing part of a clean path is already resolved, given the error of
+// [Eval]: the first missing part has the same path before and after links are resolved. On Windows,
+// the spelling may differ still.
+func isPlain(path string, err error) bool {
+	missing, ok := errors.AsType[*fs.PathError](err)
+	return ok && runtime.GOOS != "windows" && errors.Is(err, fs.ErrNotExist) && Within(missing.Path, path)
 }
 
 // Child resolves an entry of a folder whose path is real. If the entry is not a link, it makes only

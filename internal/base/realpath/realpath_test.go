@@ -61,6 +61,36 @@ func TestEvalFollowsJunctions(t *testing.T) {
 	}
 }
 
+// TestOf checks that Of resolves the existing part of a path, as EvalSymlinks does for each of its
+// parents.
+func TestOf(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(base, "real", "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, target := range map[string]string{"desk": "real", "real/back": base, "here": ".", "round": "round", "gone": "none", "far": filepath.Join("none", "x")} {
+		if err := os.Symlink(target, filepath.Join(base, name)); err != nil {
+			t.Skip(err)
+		}
+	}
+	var want func(path string) string
+	want = func(path string) string {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			return real
+		}
+		return filepath.Join(want(filepath.Dir(path)), filepath.Base(path))
+	}
+	for _, name := range []string{".", "real/sub", "none", "none/x/y", "desk", "desk/none", "desk/none/x", "real/sub/none/x", "real/back/none/x", "desk/back/desk/none", "here/none", "here/here/none/x", "round", "round/x", "gone", "gone/x", "far", "far/x", "here/gone/x"} {
+		path := filepath.Join(base, filepath.FromSlash(name))
+		if got, want := Of(path), want(path); got != want {
+			t.Errorf("%s leads to %s, want %s", name, got, want)
+		}
+	}
+}
+
 func TestIsLink(t *testing.T) {
 	for mode, want := range map[fs.FileMode]bool{
 		fs.ModeSymlink: true, fs.ModeIrregular: true, fs.ModeIrregular | 0o666: true,
