@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/mcpserver"
 )
 
@@ -151,13 +152,11 @@ func TestOddMessages(t *testing.T) {
 			if !strings.Contains(w.name, only) || strings.ContainsAny(body, "\r\n") && strings.HasPrefix(w.name, "stdio") {
 				continue
 			}
-			answer := w.ask(body)
-			for range 99 { // a busy machine may not scan in time
-				if !strings.Contains(answer, "the machine is busy") {
-					break
-				}
+			var answer string
+			testwait.Within(testwait.Patience, func() bool { // a busy machine may not scan in time
 				answer = w.ask(body)
-			}
+				return !strings.Contains(answer, "the machine is busy")
+			})
 			if len(answer) > 1024 || goish.MatchString(answer) || strings.Contains(answer, "\n") {
 				t.Errorf("%s, %s: not plain: %.1024s", w.name, key, answer)
 			}
