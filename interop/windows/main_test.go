@@ -41,12 +41,6 @@ func install(t *testing.T) *machine {
 	}
 	m := &machine{prefix: filepath.Join(t.TempDir(), "wine")}
 	m.env = append(os.Environ(), "WINEPREFIX="+m.prefix, "WINEDEBUG=-all", "WINEDLLOVERRIDES=mscoree,mshtml=", "KNACK_DIRS=", "XDG_CONFIG_HOME=")
-	if err := os.MkdirAll(m.prefix, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	// Without -p, Wine's server ends shortly after the last program, and resets the connection of a
-	// program that starts meanwhile.
-	m.do(t, exec.Command("wineserver", "-p"))
 	m.do(t, exec.Command("wine", "wineboot", "--init"))
 	t.Cleanup(func() { // ends Wine's processes for this prefix; it fails if they have already ended
 		kill := exec.Command("wineserver", "-k")
