@@ -104,10 +104,7 @@ to any agent.`,
 			}
 		}
 	}
-	env.Takes = func(name, flag string) bool {
-		cmd, _, err := root.Find([]string{name})
-		return err == nil && cmd != root && cmd.Flags().Lookup(flag) != nil
-	}
+	env.Takes = command.Takes(root)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetHelpCommand(helpCommand(env))
 	root.SetUsageFunc(help.Usage)

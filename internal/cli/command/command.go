@@ -207,3 +207,12 @@ func (r *Repeated) Type() string { return "stringArray" }
 
 // String returns all values.
 func (r *Repeated) String() string { return strings.Join(*r, ",") }
+
+// Takes returns a function that reports whether a command of root has a flag; see
+// [console.Env.Takes].
+func Takes(root *cobra.Command) func(name, flag string) bool {
+	return func(name, flag string) bool {
+		cmd, _, err := root.Find([]string{name})
+		return err == nil && cmd != root && cmd.Flags().Lookup(flag) != nil
+	}
+}

@@ -72,9 +72,9 @@ type flags struct {
 	clients                            install.Clients // in whose folders add puts the skills
 	stopProgress                       func()
 	scans                              bool
-	takesNothing                       bool // no source is read, so no trust rules
-	strict                             bool // an unlocked skill makes the exit status 1
-	hasFlag                            func(name string) bool
+	takesNothing                       bool     // no source is read, so no trust rules
+	strict                             bool     // an unlocked skill makes the exit status 1
+	name                               string   // of the command
 	ownLock                            bool     // the lock in the --project folder wins over its repository's
 	typed                              []string // the sources on the command line
 
@@ -109,7 +109,7 @@ func (f *flags) register(cmd *cobra.Command, changes bool, run command.Run) {
 		return r, err
 	})
 	s := cmd.Flags()
-	f.hasFlag = func(name string) bool { return s.Lookup(name) != nil }
+	f.name = cmd.Name()
 	s.StringVar(&f.project, "project", "", command.ProjectUsage)
 	s.BoolVarP(&f.global, "global", "g", false, "the skills in ~/"+agents.SkillsFolder+", for all projects")
 	s.Bool("json", false, "print a JSON object")
@@ -119,7 +119,7 @@ func (f *flags) register(cmd *cobra.Command, changes bool, run command.Run) {
 		s.BoolVarP(&f.dryRun, "dry-run", "n", false, "print what would be done, and do nothing")
 		s.BoolVar(&f.overwrite, "overwrite", false, "replace files that were changed by hand, and keep them elsewhere")
 	}
-	if f.takesNothing = cmd.Name() == "remove"; !f.takesNothing {
+	if f.takesNothing = f.name == "remove"; !f.takesNothing {
 		s.StringVar(&f.config, "config", "", configUsage)
 		_ = cmd.MarkFlagFilename("config")
 	}
@@ -300,7 +300,7 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 		Trust:       rules, AcceptSigner: f.acceptSigner, AllowDowngrade: f.allowDowngrade,
 		Overwrite: f.overwrite, DryRun: f.dryRun, Now: time.Now, Progress: p.set,
 		Offline: offline,
-		Shown:   env.Shown, Command: f.command, HasFlag: f.hasFlag,
+		Shown:   env.Shown, Command: f.command, HasFlag: func(flag string) bool { return f.takes(f.name, flag) },
 	}
 	if f.scans {
 		o.Scan = scanSkill
@@ -462,13 +462,15 @@ func (f *flags) displayFolder(folder string) string {
 	return f.env.Shown(folder)
 }
 
+// takes reports whether a command has a flag. Without a table of commands, it has every flag.
+func (f *flags) takes(name, flag string) bool { return f.env.Takes == nil || f.env.Takes(name, flag) }
+
 // command returns the command line of another command for the same lock.
 func (f *flags) command(words ...string) string {
-	takes := func(flag string) bool { return f.env.Takes == nil || f.env.Takes(words[0], flag) }
-	if project := cmp.Or(f.project, f.env.Shown(f.other)); project != "" && takes("project") {
+	if project := cmp.Or(f.project, f.env.Shown(f.other)); project != "" && f.takes(words[0], "project") {
 		words = append(words, "--project", project)
 	}
-	if f.global && takes("global") {
+	if f.global && f.takes(words[0], "global") {
 		words = append(words, "--global")
 	}
 	return f.env.Command(words...)

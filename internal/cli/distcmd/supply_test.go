@@ -64,6 +64,7 @@ func (s *shell) run(args ...string) (stdout, stderr string, status int) {
 		Width: s.wide, StdoutTerminal: s.wide > 0,
 	}
 	root := &cobra.Command{Use: "knack", SilenceErrors: true, SilenceUsage: true}
+	env.Takes = command.Takes(root)
 	root.AddCommand(Commands(&env, s.around)...)
 	root.SetArgs(args)
 	err := root.ExecuteContext(s.ctx)
