@@ -14,6 +14,8 @@ MODULES = $(filter-out interop/model/,$(dir $(wildcard deploy/*/go.mod interop/*
 check:
 	bash .ci/gofmt
 	go vet ./...
+	GOOS=windows go vet ./cmd/knack $$(bash .ci/systems)
+	GOOS=darwin go vet ./cmd/knack $$(bash .ci/systems)
 	go tool -modfile=internal/tools/staticcheck/go.mod staticcheck ./...
 	for module in $(MODULES); do go -C $$module vet ./... || exit 1; done
 	go test -run 'TestWings|TestRules|TestRulesBite' .
@@ -118,16 +120,16 @@ cosign:
 	go build -C interop/oras -o $(CURDIR)/dist/cosign/oras .
 	KNACK_COSIGN=$(CURDIR)/dist/cosign go test -count=1 -timeout 30m -v ./interop/cosign
 
-# Opens every page in a browser, in both themes and three widths.
+# Opens every page in a browser, in both themes and three widths, and signs in at a real provider.
 web-walk:
 	npm ci --prefix internal/web/walk --no-audit --no-fund --loglevel=error
-	KNACK_PAINT=1 go test -count=1 -v -run 'TestWalk|TestFirstPaint' ./internal/web/walk
+	KNACK_SLOW=1 KNACK_PAINT=1 go test -count=1 -v -run 'TestWalk|TestFirstPaint' ./internal/web/walk
 
 # Takes a picture of every page, in both themes and three widths, into shots/.
 web-shots:
 	npm ci --prefix internal/web/walk --no-audit --no-fund --loglevel=error
 	rm -rf shots
-	KNACK_SHOTS=$(CURDIR)/shots go test -count=1 -run TestWalk ./internal/web/walk
+	KNACK_SLOW=1 KNACK_SHOTS=$(CURDIR)/shots go test -count=1 -run TestWalk ./internal/web/walk
 
 # Prints odd phrases in comments and pages, with file and line, and the figures of each folder.
 prose:
@@ -183,7 +185,7 @@ slow:
 
 # Runs, before a release, everything that neither go test ./... nor .ci/run runs and that ends by
 # itself.
-full: slow patient links distribution fleet interop agents windows safety
+full: slow patient links distribution fleet interop agents windows web-walk safety
 	go -C interop/model test -count=1 ./...
 	go -C deploy/image test -count=1 ./...
 	go -C deploy/fleet test -count=1 ./...

@@ -21,6 +21,7 @@ var outside = map[string][]string{
 	"golang.org/x/mod":                       {"internal/base/semver"},
 	"golang.org/x/sys":                       {"source/dir", "internal/base/console", "internal/base/edit", "internal/tools/bench"},
 	"golang.org/x/term":                      {"internal/base/console"},
+	"golang.org/x/tools":                     {"internal/tools/typecheck"},
 	"golang.org/x/text":                      {"skill", "internal/base/display", "internal/base/search", "catalog"},
 	"github.com/coreos/go-oidc/v3":           {"internal/server/openid"},
 	"golang.org/x/oauth2":                    {"internal/server/openid", "internal/workspace/login"},
@@ -38,7 +39,7 @@ var surroundings = use{
 		"syscall": {"Getenv", "Environ"},
 		"flag":    {"Parse", "Args", "Arg", "NArg", "CommandLine"},
 	},
-	allowed: []string{"internal/base/console", "cmd/knack", "internal/tools/genskills/write", "internal/tools/sbom", "internal/tools/prose", "internal/test/corpus", "internal/test/registrytest", "internal/test/testwait", "internal/tools/bench", "internal/tools/bench/floor"},
+	allowed: []string{"internal/base/console", "cmd/knack", "internal/tools/genskills/write", "internal/tools/sbom", "internal/tools/prose", "internal/tools/typecheck", "internal/test/corpus", "internal/test/registrytest", "internal/test/testwait", "internal/tools/bench", "internal/tools/bench/floor"},
 }
 
 // files lists the names that access a disk by path. A source opens skills. Packages edit and
@@ -58,7 +59,7 @@ var files = use{
 		"syscall":               {"Open", "Openat", "Stat", "Lstat"},
 		"golang.org/x/sys/unix": {"Open", "Openat", "Openat2", "Stat", "Lstat", "Fstatat"},
 	},
-	allowed: []string{"source/dir", "source/dir/internal/watch", "internal/base/buildinfo", "internal/base/realpath", "source/builtin", "internal/base/edit", "internal/distribution/store", "internal/clientconfig", "internal/analysis/doctor", "internal/cli", "internal/cli/selection", "internal/policy/approvals", "internal/workspace/settings", "internal/workspace/plugins", "internal/workspace/certificate", "internal/server/audit", "internal/base/console", "internal/tools/genskills/write", "internal/tools/prose", "internal/test/corpus", "internal/test/registrytest", "internal/tools/bench", "internal/tools/bench/floor"},
+	allowed: []string{"source/dir", "source/dir/internal/watch", "internal/base/buildinfo", "internal/base/realpath", "source/builtin", "internal/base/edit", "internal/distribution/store", "internal/clientconfig", "internal/analysis/doctor", "internal/cli", "internal/cli/selection", "internal/policy/approvals", "internal/workspace/settings", "internal/workspace/plugins", "internal/workspace/certificate", "internal/server/audit", "internal/base/console", "internal/tools/genskills/write", "internal/tools/prose", "internal/tools/typecheck", "internal/test/corpus", "internal/test/registrytest", "internal/tools/bench", "internal/tools/bench/floor"},
 }
 
 // writes lists the names that make or replace a file. Package edit writes files through the open

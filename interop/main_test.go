@@ -197,12 +197,11 @@ func (r *tree) args() []string {
 }
 
 // over reports whether clients read the tree with this transport and protocol version. The fixtures
-// are read with all four combinations. The corpus needs only one version over each transport, or a
-// single combination if the suite does not run whole. The generated skills need a single
-// combination.
+// are read with all four combinations. The corpus needs only one version over each transport, and
+// the generated skills a single combination.
 func (r *tree) over(transport, version string) bool {
 	switch {
-	case r.name == "generated", r.name == "corpus" && !complete():
+	case r.name == "generated":
 		return transport == web && version == modern
 	case r.name == "corpus":
 		return (transport == web) == (version == modern)

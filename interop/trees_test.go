@@ -15,26 +15,22 @@ import (
 	realcorpus "github.com/knack-dev/knack/internal/test/corpus"
 )
 
-// trees returns the trees that the clients read. The corpus is not available on every machine.
+// trees returns the trees that the clients read: the fixtures, and the others if the suite runs
+// whole. The corpus is not available on every machine.
 func trees(t *testing.T) []*tree {
 	t.Helper()
 	out := []*tree{fixtures(t)}
 	if !complete() {
 		matrix.skipped()
+		return out
 	}
-	if !testing.Short() {
-		c := corpus()
-		if c == nil || complete() { // the corpus has about as many skills
-			out = append(out, generated(t))
-		}
-		if c != nil {
-			out = append(out, c)
-		} else {
-			matrix.skipped()
-			if os.Getenv("CI") != "" {
-				t.Error("no corpus, and this is continuous integration; set KNACK_CORPUS to its folder")
-			}
-		}
+	out = append(out, generated(t))
+	if c := corpus(); c != nil {
+		return append(out, c)
+	}
+	matrix.skipped()
+	if os.Getenv("CI") != "" {
+		t.Error("no corpus, and this is continuous integration; set KNACK_CORPUS to its folder")
 	}
 	return out
 }

@@ -22,8 +22,8 @@ import (
 // a site, a release and a repository. Every file must arrive unchanged, and third-party clients
 // must find the result conformant.
 func TestInteropUpstreams(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it asks for every file of every skill")
+	if !complete() {
+		t.Skip("five sources are for make interop")
 	}
 	t.Parallel()
 	whole := corpus()

@@ -1,9 +1,9 @@
-// Walks a served catalogue in a headless Chromium: every page, both themes, three
-// widths, the way in and out, the search, a link inside a skill, the theme button,
-// and hostile skills.
+// Walks a served catalogue in a headless Chromium: every page in each of the plan's
+// themes and widths, the way in and out, the search, a link inside a skill, the theme
+// button, and hostile skills.
 // What a console, a policy, a failed request or axe complains of is a fault.
 //
-//   node walk.mjs PLAN      PLAN is JSON: {url, token, chromium, pages: [[name, path]…], shots}
+//   node walk.mjs PLAN      PLAN is JSON: {url, token, chromium, looks: [[theme, width]…], pages: [[name, path]…], shots}
 //
 // It prints a JSON object {faults: […], done: […]}.
 import { createRequire } from "node:module";
@@ -153,43 +153,42 @@ await step("pages of others", {}, async (page, must, where, context) => {
   }
 });
 
-for (const colorScheme of ["light", "dark"]) {
-  for (const [width, viewport] of Object.entries(widths)) {
-    const where = { now: "" };
-    const shot = async (name, page, fullPage) => {
-      if (!plan.shots) return;
-      mkdirSync(plan.shots, { recursive: true });
-      await page.screenshot({ path: `${plan.shots}/${name}-${colorScheme}-${width}.png`, fullPage });
-    };
-    const stranger = await open({ colorScheme, viewport, storageState: undefined }, where);
-    where.expected = true; // it is refused
-    for (const [name, wrong] of [["signin", false], ["signin-wrong", true]]) {
-      where.now = `${name} ${colorScheme} ${width}`;
-      await stranger.page.goto(plan.url + plan.skill);
-      if (wrong) {
-        await stranger.page.fill("#token", "knack_nobody");
-        await stranger.page.getByRole("button", { name: "Sign in" }).click();
-        await stranger.page.getByText("This token is not known here.").waitFor();
-      }
-      await inspect(stranger.page, where.now);
-      await shot(name, stranger.page, true);
-      done.push(where.now);
+for (const [colorScheme, width] of plan.looks) {
+  const viewport = widths[width];
+  const where = { now: "" };
+  const shot = async (name, page, fullPage) => {
+    if (!plan.shots) return;
+    mkdirSync(plan.shots, { recursive: true });
+    await page.screenshot({ path: `${plan.shots}/${name}-${colorScheme}-${width}.png`, fullPage });
+  };
+  const stranger = await open({ colorScheme, viewport, storageState: undefined }, where);
+  where.expected = true; // it is refused
+  for (const [name, wrong] of [["signin", false], ["signin-wrong", true]]) {
+    where.now = `${name} ${colorScheme} ${width}`;
+    await stranger.page.goto(plan.url + plan.skill);
+    if (wrong) {
+      await stranger.page.fill("#token", "knack_nobody");
+      await stranger.page.getByRole("button", { name: "Sign in" }).click();
+      await stranger.page.getByText("This token is not known here.").waitFor();
     }
-    await stranger.context.close();
-    where.expected = false;
-    const { context, page } = await open({ colorScheme, viewport }, where);
-    for (const [name, path] of plan.pages) {
-      where.now = `${name} ${colorScheme} ${width}`;
-      where.expected = name.startsWith("missing");
-      const response = await page.goto(plan.url + path, { waitUntil: "load" });
-      const policy = response.headers()["content-security-policy"] ?? "";
-      if (!policy.includes("default-src 'none'") || /unsafe|\*|https?:/.test(policy)) faults.push(`${where.now}: policy ${policy}`);
-      await inspect(page, where.now);
-      await shot(name, page, name !== "connect");
-      done.push(where.now);
-    }
-    await context.close();
+    await inspect(stranger.page, where.now);
+    await shot(name, stranger.page, true);
+    done.push(where.now);
   }
+  await stranger.context.close();
+  where.expected = false;
+  const { context, page } = await open({ colorScheme, viewport }, where);
+  for (const [name, path] of plan.pages) {
+    where.now = `${name} ${colorScheme} ${width}`;
+    where.expected = name.startsWith("missing");
+    const response = await page.goto(plan.url + path, { waitUntil: "load" });
+    const policy = response.headers()["content-security-policy"] ?? "";
+    if (!policy.includes("default-src 'none'") || /unsafe|\*|https?:/.test(policy)) faults.push(`${where.now}: policy ${policy}`);
+    await inspect(page, where.now);
+    await shot(name, page, name !== "connect");
+    done.push(where.now);
+  }
+  await context.close();
 }
 
 await step("search as one types", {}, async (page, must) => {

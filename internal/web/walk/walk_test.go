@@ -25,6 +25,7 @@ import (
 
 	"github.com/knack-dev/knack/access"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/test/testwait"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -223,9 +224,9 @@ func serveFile(t *testing.T, root, text string) string {
 	return ""
 }
 
-// TestWalk visits every page in both themes and three widths with Debian's Chromium. It takes
-// minutes, so go test ./... leaves it to make web-walk and .ci/run. If KNACK_SHOTS is set, it
-// saves a screenshot of each page in that folder.
+// TestWalk visits every page with Debian's Chromium. It takes minutes, so go test ./... leaves it
+// to make web-walk, which uses both themes and three widths, and to .ci/run, which uses two of these
+// combinations. If KNACK_SHOTS is set, it saves a screenshot of each page in that folder.
 func TestWalk(t *testing.T) {
 	chromium := driven(t, "walk.mjs")
 	root := t.TempDir()
@@ -237,8 +238,12 @@ func TestWalk(t *testing.T) {
 	url := serve(t, root, hash, "harbour", "office", "hostile")
 	use(t, url+"/mcp", token)
 	const tides, hostile, contents = "/skills/harbour/tide-tables/", "/skills/hostile/title/", "/skills/harbour/watch-bill/"
+	looks := [][2]string{{"light", "wide"}, {"dark", "phone"}}
+	if testwait.SecondLane() {
+		looks = append(looks, [][2]string{{"light", "tablet"}, {"light", "phone"}, {"dark", "tablet"}, {"dark", "wide"}}...)
+	}
 	plan := map[string]any{
-		"url": url, "token": token, "chromium": chromium, "skill": tides, "contents": contents, "shots": os.Getenv("KNACK_SHOTS"),
+		"looks": looks, "url": url, "token": token, "chromium": chromium, "skill": tides, "contents": contents, "shots": os.Getenv("KNACK_SHOTS"),
 		"pages": [][2]string{
 			{"home", "/"}, {"home-search", "/?q=harbour+berth"}, {"home-filter", "/?state=skipped"}, {"home-rule", "/?rule=description-when"}, {"home-unpublished", "/?published=no"}, {"home-order", "/?sort=changed&root=harbour"}, {"home-none", "/?q=zzzz"},
 			{"home-hostile", "/?q=" + strings.Repeat("%3C%2Fscript%3E", 60)},
@@ -257,7 +262,7 @@ func TestWalk(t *testing.T) {
 	for _, fault := range report.Faults {
 		t.Error(fault)
 	}
-	if want := 6*(38+2) + 22; len(report.Done) != want {
+	if want := len(looks)*(38+2) + 22; len(report.Done) != want {
 		t.Errorf("%d steps were walked, want %d: %q", len(report.Done), want, report.Done)
 	}
 }
