@@ -63,8 +63,9 @@ MUTATE ?= all
 mutate:
 	MUTATE=$(MUTATE) go test -count=1 -timeout 0 -v -run 'TestMutations$$' ./internal/test/safety
 
-# Runs third-party clients, and every scenario of the conformance suite. CI leaves out the scenarios
-# that require a fixture that only the suite's own server has.
+# Runs third-party clients on all trees of skills, and every scenario of the conformance suite. CI
+# leaves out the larger trees, and the scenarios that require a fixture that only the suite's own
+# server has.
 interop:
 	npm ci --prefix interop --no-audit --no-fund --loglevel=error
 	KNACK_SLOW=1 go test -count=1 -timeout 20m -run Interop ./interop
@@ -123,13 +124,13 @@ cosign:
 # Opens every page in a browser, in both themes and three widths, and signs in at a real provider.
 web-walk:
 	npm ci --prefix internal/web/walk --no-audit --no-fund --loglevel=error
-	KNACK_SLOW=1 KNACK_PAINT=1 go test -count=1 -v -run 'TestWalk|TestFirstPaint' ./internal/web/walk
+	KNACK_SLOW=1 KNACK_PAINT=1 go test -count=1 -timeout 40m -v -run 'TestWalk|TestFirstPaint' ./internal/web/walk
 
 # Takes a picture of every page, in both themes and three widths, into shots/.
 web-shots:
 	npm ci --prefix internal/web/walk --no-audit --no-fund --loglevel=error
 	rm -rf shots
-	KNACK_SLOW=1 KNACK_SHOTS=$(CURDIR)/shots go test -count=1 -run TestWalk ./internal/web/walk
+	KNACK_SLOW=1 KNACK_SHOTS=$(CURDIR)/shots go test -count=1 -timeout 40m -run TestWalk ./internal/web/walk
 
 # Prints odd phrases in comments and pages, with file and line, and the figures of each folder.
 prose:
@@ -185,7 +186,7 @@ slow:
 
 # Runs, before a release, everything that neither go test ./... nor .ci/run runs and that ends by
 # itself.
-full: slow patient links distribution fleet interop agents windows web-walk safety
+full: check race slow patient links distribution fleet interop agents windows web-walk safety
 	go -C interop/model test -count=1 ./...
 	go -C deploy/image test -count=1 ./...
 	go -C deploy/fleet test -count=1 ./...

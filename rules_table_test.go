@@ -17,7 +17,7 @@ var outside = map[string][]string{
 	"github.com/google/go-cmp":               {"internal/test/difftest"},
 	"github.com/aymanbagabas/go-udiff":       {"internal/base/diff"},
 	"github.com/spf13/cobra":                 {"internal/cli/approvecmd", "internal/cli", "internal/cli/command", "internal/cli/help", "internal/cli/distcmd", "internal/cli/chatcmd", "internal/cli/evalcmd", "internal/cli/selection"},
-	"github.com/spf13/pflag":                 {"internal/cli", "internal/cli/help"}, // of cobra
+	"github.com/spf13/pflag":                 {"internal/cli", "internal/cli/distcmd", "internal/cli/help"}, // of cobra
 	"golang.org/x/mod":                       {"internal/base/semver"},
 	"golang.org/x/sys":                       {"source/dir", "internal/base/console", "internal/base/edit", "internal/tools/bench"},
 	"golang.org/x/term":                      {"internal/base/console"},

@@ -16,7 +16,7 @@ import (
 )
 
 // trees returns the trees that the clients read: the fixtures, and the others if the suite runs
-// whole. The corpus is not available on every machine.
+// whole. Only the others have several pages. The corpus is not available on every machine.
 func trees(t *testing.T) []*tree {
 	t.Helper()
 	out := []*tree{fixtures(t)}

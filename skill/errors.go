@@ -160,9 +160,12 @@ func (e *UnreachableError) Error() string {
 	return state + e.Since.UTC().Format(time.DateTime) + " UTC"
 }
 
-// FolderReason returns the reason that a folder of skills cannot be read, and the fix. Neither
-// contains a path of the machine.
+// FolderReason returns the reason that a folder of skills cannot be read, or that a skill is held
+// back, and the fix.
 func FolderReason(err error) (reason, fix string) {
+	if rule, reason, fix := held(err); rule != "" {
+		return reason, fix
+	}
 	if gone, ok := errors.AsType[*UnreachableError](err); ok {
 		return gone.Error(), "its skills follow once its source has a release; the server's log says why it has none"
 	}

@@ -209,9 +209,9 @@ func (s *Skill) fault(err error) {
 	s.problem(rule, Position{}, "", message, fix) // messages are shown beside the path, so they need not repeat it
 }
 
-// unreadable returns the rule that a file breaks if it cannot be read or is held back, the message
-// with the reason, and the fix.
-func unreadable(err error) (rule RuleID, message, fix string) {
+// held returns the rule that a skill breaks if its lock, its store or a policy holds it back, the
+// reason, and the fix. Without such an error, the rule is "".
+func held(err error) (rule RuleID, reason, fix string) {
 	if locked, ok := errors.AsType[*LockError](err); ok {
 		return frontmatter.FileLocked, locked.Message, locked.Fix
 	}
@@ -224,6 +224,15 @@ func unreadable(err error) (rule RuleID, message, fix string) {
 	}
 	if reason, ok := errors.AsType[*HeldError](err); ok {
 		return frontmatter.HeldBack, reason.Message, reason.Fix
+	}
+	return "", "", ""
+}
+
+// unreadable returns the rule that a file breaks if it cannot be read or is held back, the message
+// with the reason, and the fix.
+func unreadable(err error) (rule RuleID, message, fix string) {
+	if rule, message, fix = held(err); rule != "" {
+		return rule, message, fix
 	}
 	rule, message, fix = frontmatter.FileUnreadable, "cannot be read", "see whether the disk and the file can be read at all"
 	switch {
@@ -246,8 +255,7 @@ func unreadable(err error) (rule RuleID, message, fix string) {
 	return rule, message, fix
 }
 
-// FileReason returns the reason that a file of a skill cannot be read, and the fix. Neither
-// contains a path of the machine.
+// FileReason returns the reason that a file of a skill cannot be read or is held back, and the fix.
 func FileReason(err error) (reason, fix string) {
 	_, reason, fix = unreadable(err)
 	return reason, fix

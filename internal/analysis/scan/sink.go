@@ -193,7 +193,7 @@ func (s *scanner) open(ctx context.Context, fsys fs.FS, f skill.File, last bool)
 		s.unread = s.unread || matters(f.Path)
 		s.failed = s.failed || !errors.Is(err, skill.ErrTooLarge)
 		reason, fix := skill.FileReason(err)
-		s.unreadable(f.Path, "it "+reason, fix)
+		s.unreadable(f.Path, reason, fix)
 		return nil
 	}
 	packed := kindOf(f.Path, data) == kindArchive

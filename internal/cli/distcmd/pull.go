@@ -294,7 +294,7 @@ func (p *puller) rules(ref origin.Ref, signers trust.Rules, files *settings.Find
 // stored returns the stored release of a source without asking the source.
 func stored(from *pull.Puller, ref origin.Ref) (u release.Updated, err error) {
 	refuse := func(format string, args ...any) (release.Updated, error) {
-		return u, command.Fail(command.No, fmt.Errorf(format, args...), "run the command once without --offline")
+		return u, command.Fail(command.No, fmt.Errorf(format, args...), "run the command once without --offline and KNACK_OFFLINE")
 	}
 	_, r, err := release.Head(from.Store, ref.String())
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/console"
@@ -72,11 +73,11 @@ type flags struct {
 	clients                            install.Clients // in whose folders add puts the skills
 	stopProgress                       func()
 	scans                              bool
-	takesNothing                       bool     // no source is read, so no trust rules
-	strict                             bool     // an unlocked skill makes the exit status 1
-	name                               string   // of the command
-	ownLock                            bool     // the lock in the --project folder wins over its repository's
-	typed                              []string // the sources on the command line
+	takesNothing                       bool           // no source is read, so no trust rules
+	strict                             bool           // an unlocked skill makes the exit status 1
+	own                                *pflag.FlagSet // of the running command
+	ownLock                            bool           // the lock in the --project folder wins over its repository's
+	typed                              []string       // the sources on the command line
 
 	lock  string // the path of the lock, or "" while it is unknown
 	other string // the project of the lock, if --to is outside the working directory's project
@@ -109,7 +110,7 @@ func (f *flags) register(cmd *cobra.Command, changes bool, run command.Run) {
 		return r, err
 	})
 	s := cmd.Flags()
-	f.name = cmd.Name()
+	f.own = cmd.Flags()
 	s.StringVar(&f.project, "project", "", command.ProjectUsage)
 	s.BoolVarP(&f.global, "global", "g", false, "the skills in ~/"+agents.SkillsFolder+", for all projects")
 	s.Bool("json", false, "print a JSON object")
@@ -119,7 +120,7 @@ func (f *flags) register(cmd *cobra.Command, changes bool, run command.Run) {
 		s.BoolVarP(&f.dryRun, "dry-run", "n", false, "print what would be done, and do nothing")
 		s.BoolVar(&f.overwrite, "overwrite", false, "replace files that were changed by hand, and keep them elsewhere")
 	}
-	if f.takesNothing = f.name == "remove"; !f.takesNothing {
+	if f.takesNothing = cmd.Name() == "remove"; !f.takesNothing {
 		s.StringVar(&f.config, "config", "", configUsage)
 		_ = cmd.MarkFlagFilename("config")
 	}
@@ -300,7 +301,7 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 		Trust:       rules, AcceptSigner: f.acceptSigner, AllowDowngrade: f.allowDowngrade,
 		Overwrite: f.overwrite, DryRun: f.dryRun, Now: time.Now, Progress: p.set,
 		Offline: offline,
-		Shown:   env.Shown, Command: f.command, HasFlag: func(flag string) bool { return f.takes(f.name, flag) },
+		Shown:   env.Shown, Command: f.command, HasFlag: func(flag string) bool { return f.own.Lookup(flag) != nil },
 	}
 	if f.scans {
 		o.Scan = scanSkill

@@ -408,7 +408,7 @@ func (in *Installer) origin(ctx context.Context, r origin.Ref) (origin.Origin, e
 		return nil, err
 	}
 	if in.o.Offline && !r.OnDisk() {
-		return nil, problem("run it without --offline", "%s would have to be asked, and knack is offline", r.Source)
+		return nil, problem("run it without --offline and KNACK_OFFLINE", "%s would have to be asked, and knack is offline", r.Source)
 	}
 	return in.o.Origins(r.Kind)
 }

@@ -363,7 +363,11 @@ func (in *Installer) records(ctx context.Context, key string) string {
 	case !in.see(ctx, s):
 		return s.Problem.Error() + "; " + s.Problem.Fix
 	case s.found.odd == aLink:
-		return in.addTarget(key, s.place)
+		target := in.keyAt(realpath.Of(s.place))
+		if !filepath.IsLocal(target) {
+			return in.addTarget(key, s.place)
+		}
+		key = target // knack serves the link if the lock has the folder that it leads to
 	}
 	return in.keep(key)
 }
@@ -387,7 +391,7 @@ func (in *Installer) verify(ctx context.Context, s *Step) bool {
 		s.Problem = &Problem{Err: fmt.Errorf("%s is in its place", c.odd), Fix: "remove it by hand, then run " + in.command("sync"), No: true}
 	default:
 		s.driftFrom()
-		why, fix := in.changed(s, in.overwrite(s.Key, "restores it"), in.command("sync", "--overwrite")+" restores it, and moves the present files aside", true)
+		why, fix := in.changed(s, in.overwrite(s.Key, "restores it"), in.overwrite("", "restores it"), true)
 		if in.fetched(c) && !in.isOwn(s.Key) {
 			why, fix = notRecorded, in.updateRecords(s.Key)+"; "+fix
 		}

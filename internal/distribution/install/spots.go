@@ -245,11 +245,11 @@ func (in *Installer) planSpot(ctx context.Context, s *Step, entry lockfile.Skill
 		return err
 	}
 	c := spot.found
-	aside := in.overwrite(s.Key, "replaces or removes it") + c.moveOut()
+	aside := func() string { return in.overwrite(s.Key, "replaces or removes it") + c.moveOut() }
 	byHand := "remove it by hand, then run the command again"
 	if (s.Do == Delete || s.Do == Drop) && !in.o.DryRun { // no later command finds this place in the lock
 		byHand = "remove it by hand, since " + in.lockShown() + " no longer names the skill"
-		aside = byHand
+		aside = func() string { return byHand }
 	}
 	had := spot.Form != ""
 	ours := c.odd == aLink && in.leadsTo(spot, s.Key)
@@ -282,11 +282,11 @@ func (in *Installer) planSpot(ctx context.Context, s *Step, entry lockfile.Skill
 	case in.o.Overwrite && want != "":
 		spot.Do, spot.keep = Replace, true
 	case had && spot.Form == lockfile.Link:
-		return &Problem{Err: fmt.Errorf("a folder is in the place of the link for %s", agent.Name), Fix: aside, No: true}
+		return &Problem{Err: fmt.Errorf("a folder is in the place of the link for %s", agent.Name), Fix: aside(), No: true}
 	case had && c.digest == entry.Digest:
-		return &Problem{Err: fmt.Errorf("the locked files of the copy for %s are unchanged, but its folder has entries that no lock has", agent.Name), Fix: aside, No: true}
+		return &Problem{Err: fmt.Errorf("the locked files of the copy for %s are unchanged, but its folder has entries that no lock has", agent.Name), Fix: aside(), No: true}
 	case had:
-		return &Problem{Err: fmt.Errorf("the copy for %s was changed since it was made", agent.Name), Fix: aside, No: true}
+		return &Problem{Err: fmt.Errorf("the copy for %s was changed since it was made", agent.Name), Fix: aside(), No: true}
 	default:
 		return &Problem{Err: errors.New("there is another skill in its place, which knack did not put there"), Fix: in.overwrite(s.Key, "replaces it"), No: true}
 	}

@@ -58,11 +58,15 @@ func (in *Installer) orTo(fix, way string) string {
 	return fix + ", or " + way + " with --to"
 }
 
-// overwrite returns the fix that replaces or removes the present files of a locked skill. does
-// tells the effect of --overwrite.
+// overwrite returns the fix that replaces or removes the present files of a locked skill, or of all
+// skills if the key is "". does tells the effect of --overwrite.
 func (in *Installer) overwrite(key, does string) string {
 	flag := "--overwrite"
-	if !in.has("overwrite") {
+	switch {
+	case in.has("overwrite") && key != "":
+	case key == "":
+		flag = in.command("sync", flag)
+	default:
 		flag = in.command("sync", in.word(key), flag)
 	}
 	return flag + " " + does + ", and moves the present files aside"

@@ -11,7 +11,7 @@ var (
 )
 
 // ErrOffline is the error of a request to a server that the caller forbids.
-var ErrOffline = errors.New("it would have to be asked, and knack is offline: run it without --offline")
+var ErrOffline = errors.New("it would have to be asked, and knack is offline: run it without --offline and KNACK_OFFLINE")
 
 // Mark adds a category to err, and keeps its text.
 func Mark(category, err error) error {

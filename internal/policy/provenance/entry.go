@@ -1,11 +1,13 @@
 package provenance
 
 import (
+	"cmp"
 	"path"
 	"path/filepath"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/agents"
+	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/skill"
 )
@@ -59,44 +61,71 @@ func (f *lock) entryKey(key string) string {
 	return key
 }
 
-// without returns the reason for refusing a skill that is not in the lock.
-func (f *lock) without(b *skill.Bundle, key string) *skill.LockError {
+// without returns the reason for refusing a skill that is not in a lock.
+func (l *Locks) without(f *lock, b *skill.Bundle, key string) *skill.LockError {
 	if f.fault != nil {
 		return f.fault
 	}
-	fix := f.addFix(key)
-	if b.Link() != "" && path.Dir(key) != f.installed() { // knack add puts no folder in the place of a link
-		fix = "its folder is a link: remove that by hand, then add the folder that it leads to with knack add" + elsewhere
-	}
-	return &skill.LockError{Message: "not locked: " + lockfile.Name + " does not have it", Fix: fix}
+	return &skill.LockError{Message: "not locked: " + lockfile.Name + " does not have it", Fix: l.addFix(f, b, key) + ", or move it to a folder without a lock"}
 }
 
-// elsewhere is the second half of a fix for a skill that is not locked.
-const elsewhere = ", or move it to a folder without a lock"
+// addFix returns the fix that adds a skill to a lock. If possible, it has the command that knack
+// verify prints for the skill.
+func (l *Locks) addFix(f *lock, b *skill.Bundle, key string) string {
+	folder := path.Dir(key)
+	switch around, _ := f.around(key); {
+	case around != "":
+		return "move it out of " + around + ", which is an installed skill, then add it with knack add"
+	case strings.HasPrefix(key, "../"):
+		return l.addTarget(f, b)
+	case key == ".":
+		return "add it with knack add"
+	case !f.global && !realpath.Within(f.folder, realpath.Of(filepath.Join(f.folder, filepath.FromSlash(folder)))):
+		return folder + " is a link out of the project: make it a folder, then add the skill with knack add"
+	}
+	return f.addLine(f.typed(key), folder) + " records it as your own"
+}
 
-// addFix returns the fix that adds a skill to the lock. If possible, it contains a command that
-// users can paste into a shell.
-func (f *lock) addFix(key string) string {
-	if around, _ := f.around(key); around != "" {
-		return "move it out of " + around + ", which is an installed skill, then add it with knack add" + elsewhere
+// addTarget returns the fix for a link to a skill outside of the lock's folder.
+func (l *Locks) addTarget(f *lock, b *skill.Bundle) string {
+	if b.Link() == "" {
+		return "add it with knack add"
 	}
-	base := "."
-	if f.label != "" {
-		base = f.label
+	place := filepath.Join(l.area(b.In.Dir, 0).real, filepath.FromSlash(b.Path))
+	key, _ := f.keyOf(place)
+	switch {
+	case realpath.Of(filepath.Dir(place)) != filepath.Dir(place):
+		return "a folder above it is a link out of the project: make that a folder, then add the skill with knack add"
+	case l.o.Shown == nil:
+		return "its folder is a link: remove that by hand, then add the folder that it leads to with knack add"
 	}
-	if !strings.HasPrefix(base, "~") && !filepath.IsAbs(base) && base != "." {
+	return "remove the link by hand, then run " + f.addLine(l.o.Shown(b.Link()), path.Dir(key))
+}
+
+// addLine returns the command that adds a skill into a folder, which is relative to the folder of
+// the lock.
+func (f *lock) addLine(skill, folder string) string {
+	words := []string{"add", skill}
+	if folder != f.installed() {
+		words = append(words, "--to", f.typed(folder))
+	}
+	return f.line(words...)
+}
+
+// typed returns a path in the folder of the lock as a person types it in a command.
+func (f *lock) typed(key string) string {
+	base := cmp.Or(f.label, unnamed)
+	if f.label != "" && base != "." && !strings.HasPrefix(base, "~") && !strings.HasPrefix(base, "..") && !filepath.IsAbs(base) {
 		base = "./" + base
 	}
-	at := base + "/" + key
-	if strings.Trim(at, plain) != "" || key == "." || strings.HasPrefix(key, "../") {
-		return "add it with knack add" + elsewhere
+	if key == "." {
+		return base
 	}
-	words := []string{"add", at}
-	if path.Dir(key) != f.installed() {
-		words = append(words, "--to", strings.TrimSuffix(at, "/"+path.Base(key)))
-	}
-	return f.line(words...) + " records it as your own" + elsewhere
+	return strings.TrimSuffix(base, "/") + "/" + key
 }
+
+// unnamed stands for the folder of the lock in commands that clients on other machines may read.
+const unnamed = "DIR"
 
 // installed returns the folder of installed skills, relative to the folder of the lock.
 func (f *lock) installed() string {
@@ -106,17 +135,13 @@ func (f *lock) installed() string {
 	return agents.SkillsFolder
 }
 
-// plain lists the characters that need no quotes in a shell. [strings.Trim] with this cutset
-// returns "" only if a string contains no other characters.
-const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-~"
-
 // line returns a knack command with a flag that makes it use this lock.
 func (f *lock) line(words ...string) string {
 	switch {
 	case f.global:
 		words = append(words, "--global")
-	case f.label != "" && f.label != ".":
-		words = append(words, "--project", f.label)
+	case f.label != ".":
+		words = append(words, "--project", cmp.Or(f.label, unnamed))
 	}
 	return f.command(words...)
 }

@@ -374,7 +374,7 @@ func (l *Locks) stateOf(s *skill.Skill, lock *lock, key string, files func() ([]
 		return refused(err) // a scan has already compared it
 	}
 	if lock.fault != nil || !has {
-		return refused(lock.without(s.Bundle, key))
+		return refused(l.without(lock, s.Bundle, key))
 	}
 	all, err := files()
 	if errors.Is(err, skill.ErrTooLarge) && isLarge(entry) {

@@ -32,7 +32,7 @@ func (l *Locks) compare(ctx context.Context, c *policy.Candidate) policy.Ruling 
 	}
 	entry, has := lock.entry(key)
 	if lock.fault != nil || !has {
-		return policy.Ruling{Held: lock.without(c.Bundle, key)}
+		return policy.Ruling{Held: l.without(lock, c.Bundle, key)}
 	}
 	most, size := 0, int64(0)
 	if isLarge(entry) {
@@ -71,7 +71,7 @@ func (l *Locks) recompare(b *skill.Bundle, last policy.Ruling) (policy.Ruling, b
 	has = has && lock.fault == nil
 	switch {
 	case !has && last.Held == nil:
-		return policy.Ruling{Held: lock.without(b, key)}, true
+		return policy.Ruling{Held: l.without(lock, b, key)}, true
 	case entry.Digest == last.Set || last.Held != nil:
 		return last, entry.Digest != last.Set
 	}

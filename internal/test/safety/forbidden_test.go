@@ -135,7 +135,7 @@ func forbidden(r *trial) {
 	var before []string
 	lists := slices.DeleteFunc(slices.Clone(webLists), func(at string) bool { return at == "/metrics" }) // it counts requests
 	for _, at := range lists {
-		answer, err := bob.get(base + at)
+		answer, err := bob.settled(base + at)
 		r.check("GET "+at+" before a hidden change", err)
 		before = append(before, still(answer))
 	}
@@ -152,7 +152,7 @@ func forbidden(r *trial) {
 	r.check("a hidden skill's change", err)
 	indexed()
 	for i, at := range lists {
-		answer, err := bob.get(base + at)
+		answer, err := bob.settled(base + at)
 		if now := still(answer); err == nil && now != before[i] {
 			err = fmt.Errorf("tells that a hidden skill has changed: %s", firstDifference(before[i], now))
 		}

@@ -175,17 +175,27 @@ func (w *ways) pages(k *knack) (all []way) {
 }
 
 // get requests an address without following redirects. It repeats the request while the server is
-// too busy to read the disk, and while a page says that skills are being checked. It does not
-// request an invalid address.
+// too busy to read the disk. It does not request an invalid address.
 func (w *ways) get(at string) (string, error) {
 	for range 50 {
 		answer, err := w.getOnce(at)
-		if err == nil && !strings.Contains(answer, ">Look again</a>") || err != nil && !strings.Contains(err.Error(), "503 ") {
+		if err == nil || !strings.Contains(err.Error(), "503 ") {
 			return answer, err
 		}
 		pause(100 * time.Millisecond)
 	}
 	return w.getOnce(at)
+}
+
+// settled repeats a request while the page says that skills are being checked.
+func (w *ways) settled(at string) (answer string, err error) {
+	for range 50 {
+		if answer, err = w.get(at); !strings.Contains(answer, ">Look again</a>") {
+			break
+		}
+		pause(100 * time.Millisecond)
+	}
+	return answer, err
 }
 
 func (w *ways) getOnce(at string) (string, error) {
