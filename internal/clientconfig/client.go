@@ -200,6 +200,9 @@ var ErrNoRemote = errors.New("its file has no form for a server behind a URL")
 // ServerIn returns s as it should be written into this file. If several clients read the file, the
 // result has no settings of a single client.
 func (c Client) ServerIn(p Env, file string, s Server) Server {
+	if !realpath.Inside(filepath.FromSlash(p.Project), file) {
+		return s // clients share only files of a project
+	}
 	readers := 0
 	for _, other := range Clients() {
 		if slices.ContainsFunc(other.locations, func(at location) bool {

@@ -122,7 +122,11 @@ func (c Client) Plan(p Env, s Server, choice Choice) (Change, error) {
 		}
 		return ch, err
 	}
-	for _, f := range c.readFiles(p, Choice{}) {
+	order := all
+	if choice != (Choice{}) {
+		order = c.readFiles(p, Choice{})
+	}
+	for _, f := range order {
 		if f.at == at.at && f.scope == at.scope {
 			break
 		}
