@@ -41,8 +41,9 @@ func withheld(ctx context.Context, env *console.Env, project, config string, fol
 	return why
 }
 
-// unlockedHere returns the folders of the skills that the lock in a folder covers and does not have.
-func unlockedHere(ctx context.Context, env *console.Env, project, config, folder string) ([]string, error) {
+// unlockedHere returns the skills that the lock in a folder covers and does not have, by their
+// folders, and the fix of each.
+func unlockedHere(ctx context.Context, env *console.Env, project, config, folder string) (map[string]string, error) {
 	w, err := workspace.Open(workspace.Options{Env: env, Project: project, Config: config, Partly: true})
 	if err != nil {
 		return nil, err

@@ -104,7 +104,7 @@ func (w *Workspace) guarded(s Serving, single bool) (c *catalog.Catalog, err err
 	w.locks = w.newLocks(s)
 	if !w.unguarded {
 		cache, _ := w.o.Env.Folders()
-		if w.admission, err = w.files.Admission(w.file, cache, s.Log, w.lockOptions().Command); err != nil {
+		if w.admission, err = w.files.Admission(w.file, cache, s.Log, w.lockOptions(w.address != "").Command); err != nil {
 			return nil, err
 		}
 	}
@@ -125,16 +125,17 @@ func (w *Workspace) newLocks(s Serving) *provenance.Locks {
 	if mode == config.LockOff {
 		return nil
 	}
-	o := w.lockOptions()
+	o := w.lockOptions(w.address != "")
 	o.Enforce, o.Log, o.Drift = mode == config.LockEnforce, s.Log, s.Drift
 	return provenance.New(o)
 }
 
-// lockOptions returns the options for comparing skills with locks.
-func (w *Workspace) lockOptions() (o provenance.Options) {
+// lockOptions returns the options for comparing skills with locks. If others is set, clients on other
+// machines may read the fixes.
+func (w *Workspace) lockOptions(others bool) (o provenance.Options) {
 	env := w.o.Env
 	switch {
-	case w.address == "":
+	case !others:
 		o.Shown = func(path string) string { return shownReal(env, path) }
 		o.Command = env.Command
 	case env.Config != "": // clients on other machines learn no path
@@ -154,17 +155,17 @@ func (w *Workspace) lockOptions() (o provenance.Options) {
 	return o
 }
 
-// Unlocked lists the skills that the lock in a folder should contain but does not. Each is given by
-// its folder, relative to the folder of the lock. The settings need not enable locks. With an
+// Unlocked returns the skills that the lock in a folder should contain but does not, by their
+// folders, relative to the folder of the lock, and the fix of each. The settings need not enable locks. With an
 // error, the list may be incomplete, because some folders are unknown or cannot be searched.
-func (w *Workspace) Unlocked(ctx context.Context, folder string) ([]string, error) {
+func (w *Workspace) Unlocked(ctx context.Context, folder string) (map[string]string, error) {
 	var sources []catalog.Source
 	for _, r := range w.layout.roots {
 		if r.Dir != "" && !r.Absent {
 			sources = append(sources, w.layout.source(dir.Options{Root: r, Watches: w.watches}))
 		}
 	}
-	keys, err := provenance.New(w.lockOptions()).Unlocked(ctx, folder, sources)
+	fixes, err := provenance.New(w.lockOptions(false)).Unlocked(ctx, folder, sources)
 	switch {
 	case err != nil:
 	case len(w.Unusable()) > 0:
@@ -172,7 +173,7 @@ func (w *Workspace) Unlocked(ctx context.Context, folder string) ([]string, erro
 	case w.layout.partly:
 		err = errors.New("the project has more folders than are searched for skills")
 	}
-	return keys, err
+	return fixes, err
 }
 
 // shownReal formats a path without links as the user knows it. If a link leads to the working

@@ -245,11 +245,11 @@ installed. The status is 1 if it would not be taken.`,
 			}
 			p := in.PlanVerify(ctx, args, f.judge(ctx))
 			if len(args) == 0 && f.around.Unlocked != nil {
-				keys, err := f.around.Unlocked(ctx, f.env, f.project, f.config, filepath.Dir(in.LockFile()))
+				fixes, err := f.around.Unlocked(ctx, f.env, f.project, f.config, filepath.Dir(in.LockFile()))
 				if err != nil && (f.strict || ctx.Err() != nil) {
 					return nil, err
 				}
-				if in.NoteUnlocked(ctx, p, keys); err != nil {
+				if p.NoteUnlocked(fixes); err != nil {
 					p.Notes = append(p.Notes, err.Error())
 				}
 			}

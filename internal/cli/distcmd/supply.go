@@ -50,9 +50,9 @@ type Surroundings struct {
 	Withheld Withheld
 	Held     Held
 	Clients  func(env *console.Env, project string) []Client
-	// Unlocked returns the folders of the skills that the lock in a folder covers and does not have,
-	// relative to that folder.
-	Unlocked func(ctx context.Context, env *console.Env, project, config, folder string) ([]string, error)
+	// Unlocked returns the skills that the lock in a folder covers and does not have, by their folders,
+	// relative to that folder, and the fix of each.
+	Unlocked func(ctx context.Context, env *console.Env, project, config, folder string) (map[string]string, error)
 	// Named returns where on this machine the skill with the given name is, or "".
 	Named func(ctx context.Context, env *console.Env, project, name string) string
 }

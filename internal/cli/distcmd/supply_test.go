@@ -156,8 +156,8 @@ func TestJSON(t *testing.T) {
 	s.around = Surroundings{
 		Held:    func(context.Context, *console.Env, string, string, []string) map[string]install.Hold { return nil },
 		Clients: func(*console.Env, string) []Client { return []Client{{Agent: agents.Find("codex")}} },
-		Unlocked: func(context.Context, *console.Env, string, string, string) ([]string, error) {
-			return []string{".agents/skills/loose"}, nil
+		Unlocked: func(context.Context, *console.Env, string, string, string) (map[string]string, error) {
+			return map[string]string{".agents/skills/loose": "knack add it"}, nil
 		},
 	}
 	run(0, "add", src, "--skill", "pdf", "--pin", "--client", "claude-code")

@@ -22,9 +22,9 @@ func (in *Installer) place(key string) (string, error) {
 	}
 	place := filepath.Join(parent, filepath.Base(at))
 	if rel, err := filepath.Rel(in.real, place); err == nil && slices.ContainsFunc(strings.Split(rel, string(filepath.Separator)), lockfile.IsGit) {
-		fix := "name another folder with --to"
-		if _, locked := in.lock.Skills[key]; locked {
-			fix = "remove the entry from the lock"
+		fix := "remove the entry from the lock"
+		if _, locked := in.lock.Skills[key]; !locked {
+			fix = "name another folder with --to"
 		}
 		return "", problem(fix, "%s is in the repository's own folder, where files can be programs that git starts", key)
 	}

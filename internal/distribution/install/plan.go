@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/realpath"
@@ -348,28 +350,13 @@ func (in *Installer) PlanVerify(ctx context.Context, names []string, judge Judge
 	return p
 }
 
-// NoteUnlocked notes the folders of skills that the lock covers and does not have.
-func (in *Installer) NoteUnlocked(ctx context.Context, p *Plan, keys []string) {
-	p.Unlocked = keys
-	for _, key := range keys {
-		p.Notes = append(p.Notes, fmt.Sprintf("%s is beside the locked skills, and not in %s; %s", display.Echo(key), lockfile.Name, in.records(ctx, key)))
+// NoteUnlocked notes the skills that the lock covers and does not have, given the fix of each by its
+// folder.
+func (p *Plan) NoteUnlocked(fixes map[string]string) {
+	p.Unlocked = slices.Sorted(maps.Keys(fixes))
+	for _, key := range p.Unlocked {
+		p.Notes = append(p.Notes, fmt.Sprintf("%s is beside the locked skills, and not in %s; %s", display.Echo(key), lockfile.Name, fixes[key]))
 	}
-}
-
-// records returns the fix that puts a skill beside the locked ones into the lock.
-func (in *Installer) records(ctx context.Context, key string) string {
-	s := &Step{Key: key}
-	switch {
-	case !in.see(ctx, s):
-		return s.Problem.Error() + "; " + s.Problem.Fix
-	case s.found.odd == aLink:
-		target := in.keyAt(realpath.Of(s.place))
-		if !filepath.IsLocal(target) {
-			return in.addTarget(key, s.place)
-		}
-		key = target // knack serves the link if the lock has the folder that it leads to
-	}
-	return in.keep(key)
 }
 
 // verify reports whether a skill's folder matches the lock. If not, the step gets the differences.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/agents"
@@ -69,37 +70,38 @@ func (l *Locks) without(f *lock, b *skill.Bundle, key string) *skill.LockError {
 	return &skill.LockError{Message: "not locked: " + lockfile.Name + " does not have it", Fix: l.addFix(f, b, key) + ", or move it to a folder without a lock"}
 }
 
-// addFix returns the fix that adds a skill to a lock. If possible, it has the command that knack
-// verify prints for the skill.
+// addFix returns the fix that adds a skill to a lock, given the key that find returned. If possible,
+// it has a command that users can paste into a shell.
 func (l *Locks) addFix(f *lock, b *skill.Bundle, key string) string {
 	folder := path.Dir(key)
-	switch around, _ := f.around(key); {
+	outside := key == "" || key == ".." || strings.HasPrefix(key, "../")
+	around, _ := f.around(key)
+	switch {
 	case around != "":
 		return "move it out of " + around + ", which is an installed skill, then add it with knack add"
-	case strings.HasPrefix(key, "../"):
+	case slices.ContainsFunc(strings.Split(key, "/"), lockfile.IsGit):
+		return "move it out of the repository's own folder, then add it with knack add"
+	case b.Link() != "" && (outside || folder == "." || f.global && !strings.HasPrefix(key, f.installed()+"/")):
 		return l.addTarget(f, b)
-	case key == ".":
+	case outside || key == ".":
 		return "add it with knack add"
-	case !f.global && !realpath.Within(f.folder, realpath.Of(filepath.Join(f.folder, filepath.FromSlash(folder)))):
-		return folder + " is a link out of the project: make it a folder, then add the skill with knack add"
+	case !f.global && !realpath.Within(f.folder, filepath.Dir(l.real(b, 0))):
+		return folder + ", or a folder above it, is a link out of the project: make it a folder, then add the skill with knack add"
 	}
 	return f.addLine(f.typed(key), folder) + " records it as your own"
 }
 
-// addTarget returns the fix for a link to a skill outside of the lock's folder.
+// addTarget returns the fix for a link to a skill that cannot be recorded in its own folder.
 func (l *Locks) addTarget(f *lock, b *skill.Bundle) string {
-	if b.Link() == "" {
-		return "add it with knack add"
-	}
 	place := filepath.Join(l.area(b.In.Dir, 0).real, filepath.FromSlash(b.Path))
 	key, _ := f.keyOf(place)
 	switch {
 	case realpath.Of(filepath.Dir(place)) != filepath.Dir(place):
-		return "a folder above it is a link out of the project: make that a folder, then add the skill with knack add"
+		return "a folder above it is a link: make that a folder, then add the skill with knack add"
 	case l.o.Shown == nil:
-		return "its folder is a link: remove that by hand, then add the folder that it leads to with knack add"
+		return "remove the link by hand, then add the folder that it leads to with knack add"
 	}
-	return "remove the link by hand, then run " + f.addLine(l.o.Shown(b.Link()), path.Dir(key))
+	return "remove the link by hand, then run " + f.addLine(typed(l.o.Shown(b.Link())), path.Dir(key))
 }
 
 // addLine returns the command that adds a skill into a folder, which is relative to the folder of
@@ -114,14 +116,26 @@ func (f *lock) addLine(skill, folder string) string {
 
 // typed returns a path in the folder of the lock as a person types it in a command.
 func (f *lock) typed(key string) string {
-	base := cmp.Or(f.label, unnamed)
-	if f.label != "" && base != "." && !strings.HasPrefix(base, "~") && !strings.HasPrefix(base, "..") && !filepath.IsAbs(base) {
-		base = "./" + base
+	base := typed(f.label)
+	switch {
+	case f.label == "" && f.global:
+		base = "~/" + agents.Folder
+	case f.label == "":
+		base = unnamed
 	}
 	if key == "." {
 		return base
 	}
 	return strings.TrimSuffix(base, "/") + "/" + key
+}
+
+// typed returns a path as a person types it in a command, which must not take it for a flag or for
+// the name of a repository.
+func typed(path string) string {
+	if path == "." || strings.HasPrefix(path, "~") || filepath.IsAbs(path) {
+		return path
+	}
+	return "./" + path
 }
 
 // unnamed stands for the folder of the lock in commands that clients on other machines may read.

@@ -67,7 +67,7 @@ func TestFixes(t *testing.T) {
 		{"/p", ".", "../own", "add it with knack add", "knack sync ../own --overwrite"},
 	} {
 		l := &lock{folder: c.folder, label: c.label, command: New(Options{}).o.Command, global: c.folder == "/h/.agents"}
-		if got := New(Options{}).addFix(l, &skill.Bundle{In: &skill.Root{Dir: c.folder}}, c.key); !strings.HasPrefix(got, c.add) {
+		if got := New(Options{}).addFix(l, &skill.Bundle{In: &skill.Root{Dir: c.folder}, Path: c.key}, c.key); !strings.HasPrefix(got, c.add) {
 			t.Errorf("%q %q %q: %s", c.folder, c.label, c.key, got)
 		}
 		if got := l.restoreFix(c.key); !strings.HasPrefix(got, "restore it with "+console.Quoted(c.restore)+";") {

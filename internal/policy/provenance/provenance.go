@@ -307,9 +307,8 @@ func (l *Locks) find(b *skill.Bundle, turn uint64) (*lock, string) {
 		return nil, "" // not on a disk
 	}
 	root := l.area(b.In.Dir, turn)
-	real, locks := filepath.Join(root.real, filepath.FromSlash(b.Path)), root.locks
+	real, locks := l.real(b, turn), root.locks
 	if b.Link() != "" {
-		real = b.Link()
 		locks = slices.Concat(l.area(filepath.Dir(real), turn).locks, locks)
 	} else if lock, key := root.copyOf(real); lock != nil {
 		return lock, key
@@ -327,6 +326,14 @@ func (l *Locks) find(b *skill.Bundle, turn uint64) (*lock, string) {
 	}
 	key, _ := locks[0].keyOf(real)
 	return locks[0], key
+}
+
+// real returns the real folder of a skill on a disk.
+func (l *Locks) real(b *skill.Bundle, turn uint64) string {
+	if b.Link() != "" {
+		return b.Link()
+	}
+	return filepath.Join(l.area(b.In.Dir, turn).real, filepath.FromSlash(b.Path))
 }
 
 // isCopy reports whether a skill is a copy of a locked one in the folder of a client.

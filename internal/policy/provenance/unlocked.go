@@ -13,12 +13,13 @@ import (
 	"github.com/knack-dev/knack/source/dir"
 )
 
-// Unlocked lists the keys of the skills to which the lock in a folder applies but which it does not
-// contain. It searches the given sources and the folders of the locked skills. A skill within a
+// Unlocked returns the skills to which the lock in a folder applies but which it does not contain, by
+// their keys, and the fix of each. It searches the given sources and the folders of the locked skills. A skill within a
 // locked skill is not listed: the outer skill counts as changed instead. The list may be incomplete
 // if Unlocked returns an error. The error names a folder that cannot be searched, or is the
 // context's error.
-func (l *Locks) Unlocked(ctx context.Context, folder string, sources []catalog.Source) (keys []string, err error) {
+func (l *Locks) Unlocked(ctx context.Context, folder string, sources []catalog.Source) (fixes map[string]string, err error) {
+	fixes = map[string]string{}
 	own := l.lockIn(realpath.Of(folder), 0)
 	if own == nil || own.fault != nil {
 		return nil, nil
@@ -56,13 +57,12 @@ func (l *Locks) Unlocked(ctx context.Context, folder string, sources []catalog.S
 				continue // a given source has listed it
 			}
 			if by, key := l.find(b, 0); by != nil && by.folder == own.folder && by.entryKey(key) == "" {
-				key, _ = own.keyOf(at)
-				keys = append(keys, key)
+				place, _ := own.keyOf(at)
+				fixes[place] = l.addFix(own, b, key)
 			}
 		}
 	}
-	slices.Sort(keys)
-	return slices.Compact(keys), err
+	return fixes, err
 }
 
 // display writes a path for users.
