@@ -175,12 +175,16 @@ type active struct {
 	refused []string
 	stop    chan struct{}
 	wg      sync.WaitGroup
+	first   sync.WaitGroup // the first call of each client
 }
 
 func (r *trial) active(k *knack, n int, pause time.Duration) *active {
 	a := &active{stop: make(chan struct{})}
+	a.first.Add(n)
 	for range n {
 		a.wg.Go(func() {
+			called := sync.OnceFunc(a.first.Done)
+			defer called()
 			client := &http.Client{Transport: &http.Transport{}, Timeout: r.patience()}
 			defer client.CloseIdleConnections()
 			wait := time.Duration(rand.Int64N(int64(pause)))
@@ -198,6 +202,7 @@ func (r *trial) active(k *knack, n int, pause time.Duration) *active {
 				begin := time.Now()
 				answer, err := whole(client, req)
 				took := time.Since(begin)
+				called()
 				a.mu.Lock()
 				a.took = append(a.took, took)
 				if err != nil || !strings.Contains(answer, "INSIDE a") {
@@ -243,7 +248,7 @@ func floods(r *trial) {
 	at := strings.TrimSuffix(strings.TrimPrefix(k.url, "http://"), "/mcp")
 	clients, idle, half := r.pick(50, 1000), r.pick(300, 5000), r.pick(100, 500)
 	a := r.active(k, clients, time.Duration(r.pick(1, 5))*time.Second)
-	pause(time.Duration(r.pick(1, 5)) * time.Second)
+	a.first.Wait() // each client has its connection
 	before := k.load()
 	const floor, aStall = 2500 * time.Microsecond, 20
 	var ratios []float64
