@@ -26,7 +26,7 @@ func (r *trial) patience() time.Duration {
 	if r.says != nil {
 		return 4 * time.Second
 	}
-	return 20 * time.Second
+	return time.Minute
 }
 
 // setting configures one run of knack.
