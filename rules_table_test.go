@@ -17,7 +17,7 @@ var outside = map[string][]string{
 	"github.com/google/go-cmp":               {"internal/test/difftest"},
 	"github.com/aymanbagabas/go-udiff":       {"internal/base/diff"},
 	"github.com/spf13/cobra":                 {"internal/cli/approvecmd", "internal/cli", "internal/cli/command", "internal/cli/help", "internal/cli/distcmd", "internal/cli/chatcmd", "internal/cli/evalcmd", "internal/cli/selection"},
-	"github.com/spf13/pflag":                 {"internal/cli", "internal/cli/distcmd", "internal/cli/help"}, // of cobra
+	"github.com/spf13/pflag":                 {"internal/cli", "internal/cli/help"}, // of cobra
 	"golang.org/x/mod":                       {"internal/base/semver"},
 	"golang.org/x/sys":                       {"source/dir", "internal/base/console", "internal/base/edit", "internal/tools/bench"},
 	"golang.org/x/term":                      {"internal/base/console"},
@@ -59,7 +59,7 @@ var files = use{
 		"syscall":               {"Open", "Openat", "Stat", "Lstat"},
 		"golang.org/x/sys/unix": {"Open", "Openat", "Openat2", "Stat", "Lstat", "Fstatat"},
 	},
-	allowed: []string{"source/dir", "source/dir/internal/watch", "internal/base/buildinfo", "internal/base/realpath", "source/builtin", "internal/base/edit", "internal/distribution/store", "internal/clientconfig", "internal/analysis/doctor", "internal/cli", "internal/cli/selection", "internal/policy/approvals", "internal/workspace/settings", "internal/workspace/plugins", "internal/workspace/certificate", "internal/server/audit", "internal/base/console", "internal/tools/genskills/write", "internal/tools/prose", "internal/tools/typecheck", "internal/test/corpus", "internal/test/registrytest", "internal/tools/bench", "internal/tools/bench/floor"},
+	allowed: []string{"source/dir", "source/dir/internal/watch", "internal/base/buildinfo", "internal/base/realpath", "source/builtin", "internal/base/edit", "internal/distribution/store", "internal/clientconfig", "internal/analysis/doctor", "internal/cli", "internal/cli/selection", "internal/policy/approvals", "internal/workspace/settings", "internal/workspace/plugins", "internal/workspace/certificate", "internal/server/audit", "internal/base/console", "internal/tools/genskills/write", "internal/tools/prose", "internal/test/corpus", "internal/test/registrytest", "internal/tools/bench", "internal/tools/bench/floor"},
 }
 
 // writes lists the names that make or replace a file. Package edit writes files through the open

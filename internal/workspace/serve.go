@@ -156,8 +156,9 @@ func (w *Workspace) lockOptions(others bool) (o provenance.Options) {
 }
 
 // Unlocked returns the skills that the lock in a folder should contain but does not, by their
-// folders, relative to the folder of the lock, and the fix of each. The settings need not enable locks. With an
-// error, the list may be incomplete, because some folders are unknown or cannot be searched.
+// folders, relative to the folder of the lock, and the fix of each. The settings need not enable
+// locks. With an error, the list may be incomplete, because some folders are unknown or cannot be
+// searched.
 func (w *Workspace) Unlocked(ctx context.Context, folder string) (map[string]string, error) {
 	var sources []catalog.Source
 	for _, r := range w.layout.roots {

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/console"
@@ -73,11 +72,11 @@ type flags struct {
 	clients                            install.Clients // in whose folders add puts the skills
 	stopProgress                       func()
 	scans                              bool
-	takesNothing                       bool           // no source is read, so no trust rules
-	strict                             bool           // an unlocked skill makes the exit status 1
-	own                                *pflag.FlagSet // of the running command
-	ownLock                            bool           // the lock in the --project folder wins over its repository's
-	typed                              []string       // the sources on the command line
+	takesNothing                       bool // no source is read, so no trust rules
+	strict                             bool // an unlocked skill makes the exit status 1
+	hasFlag                            func(name string) bool
+	ownLock                            bool     // the lock in the --project folder wins over its repository's
+	typed                              []string // the sources on the command line
 
 	lock  string // the path of the lock, or "" while it is unknown
 	other string // the project of the lock, if --to is outside the working directory's project
@@ -110,7 +109,7 @@ func (f *flags) register(cmd *cobra.Command, changes bool, run command.Run) {
 		return r, err
 	})
 	s := cmd.Flags()
-	f.own = cmd.Flags()
+	f.hasFlag = func(name string) bool { return s.Lookup(name) != nil }
 	s.StringVar(&f.project, "project", "", command.ProjectUsage)
 	s.BoolVarP(&f.global, "global", "g", false, "the skills in ~/"+agents.SkillsFolder+", for all projects")
 	s.Bool("json", false, "print a JSON object")
@@ -301,7 +300,7 @@ func (f *flags) open(changes, adding bool) (_ *install.Installer, done func(), e
 		Trust:       rules, AcceptSigner: f.acceptSigner, AllowDowngrade: f.allowDowngrade,
 		Overwrite: f.overwrite, DryRun: f.dryRun, Now: time.Now, Progress: p.set,
 		Offline: offline,
-		Shown:   env.Shown, Command: f.command, HasFlag: func(flag string) bool { return f.own.Lookup(flag) != nil },
+		Shown:   env.Shown, Command: f.command, HasFlag: f.hasFlag,
 	}
 	if f.scans {
 		o.Scan = scanSkill
@@ -463,15 +462,13 @@ func (f *flags) displayFolder(folder string) string {
 	return f.env.Shown(folder)
 }
 
-// takes reports whether a command has a flag. Without a table of commands, it has every flag.
-func (f *flags) takes(name, flag string) bool { return f.env.Takes == nil || f.env.Takes(name, flag) }
-
 // command returns the command line of another command for the same lock.
 func (f *flags) command(words ...string) string {
-	if project := cmp.Or(f.project, f.env.Shown(f.other)); project != "" && f.takes(words[0], "project") {
+	takes := func(flag string) bool { return f.env.Takes == nil || f.env.Takes(words[0], flag) }
+	if project := cmp.Or(f.project, f.env.Shown(f.other)); project != "" && takes("project") {
 		words = append(words, "--project", project)
 	}
-	if f.global && f.takes(words[0], "global") {
+	if f.global && takes("global") {
 		words = append(words, "--global")
 	}
 	return f.env.Command(words...)

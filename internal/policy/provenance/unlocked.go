@@ -14,10 +14,10 @@ import (
 )
 
 // Unlocked returns the skills to which the lock in a folder applies but which it does not contain, by
-// their keys, and the fix of each. It searches the given sources and the folders of the locked skills. A skill within a
-// locked skill is not listed: the outer skill counts as changed instead. The list may be incomplete
-// if Unlocked returns an error. The error names a folder that cannot be searched, or is the
-// context's error.
+// their keys, and the fix of each. It searches the given sources and the folders of the locked
+// skills. A skill within a locked skill is not listed: the outer skill counts as changed instead. The
+// list may be incomplete if Unlocked returns an error. The error names a folder that cannot be
+// searched, or is the context's error.
 func (l *Locks) Unlocked(ctx context.Context, folder string, sources []catalog.Source) (fixes map[string]string, err error) {
 	fixes = map[string]string{}
 	own := l.lockIn(realpath.Of(folder), 0)
