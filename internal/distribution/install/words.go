@@ -199,10 +199,4 @@ func (in *Installer) source(e lockfile.Skill) string {
 }
 
 // typed returns a path as a person types it for a source.
-func (in *Installer) typed(path string) string {
-	text := in.formatPath(path)
-	if text == "." || strings.HasPrefix(text, "~") || filepath.IsAbs(text) {
-		return text
-	}
-	return "./" + text
-}
+func (in *Installer) typed(path string) string { return origin.Typed(in.formatPath(path)) }

@@ -25,6 +25,15 @@ var Kinds = []Properties{
 	{MCP, "mcp:", "http:", ""},
 }
 
+// Typed returns a path, as shown to people, in the form of a source on the command line. Without the
+// dot, it could be taken for a flag or for the name of a repository.
+func Typed(path string) string {
+	if path == "." || strings.HasPrefix(path, "~") || filepath.IsAbs(path) {
+		return path
+	}
+	return "./" + path
+}
+
 // HasScheme reports whether a text is a source with a scheme, not a skill's name or folder.
 func HasScheme(text string) bool {
 	text = strings.ToLower(text)

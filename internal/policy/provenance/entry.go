@@ -10,6 +10,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/agents"
 	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
+	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -101,7 +102,7 @@ func (l *Locks) addTarget(f *lock, b *skill.Bundle) string {
 	case l.o.Shown == nil:
 		return "remove the link by hand, then add the folder that it leads to with knack add"
 	}
-	return "remove the link by hand, then run " + f.addLine(typed(l.o.Shown(b.Link())), path.Dir(key))
+	return "remove the link by hand, then run " + f.addLine(origin.Typed(l.o.Shown(b.Link())), path.Dir(key))
 }
 
 // addLine returns the command that adds a skill into a folder, which is relative to the folder of
@@ -116,7 +117,7 @@ func (f *lock) addLine(skill, folder string) string {
 
 // typed returns a path in the folder of the lock as a person types it in a command.
 func (f *lock) typed(key string) string {
-	base := typed(f.label)
+	base := origin.Typed(f.label)
 	switch {
 	case f.label == "" && f.global:
 		base = "~/" + agents.Folder
@@ -127,15 +128,6 @@ func (f *lock) typed(key string) string {
 		return base
 	}
 	return strings.TrimSuffix(base, "/") + "/" + key
-}
-
-// typed returns a path as a person types it in a command, which must not take it for a flag or for
-// the name of a repository.
-func typed(path string) string {
-	if path == "." || strings.HasPrefix(path, "~") || filepath.IsAbs(path) {
-		return path
-	}
-	return "./" + path
 }
 
 // unnamed stands for the folder of the lock in commands that clients on other machines may read.
