@@ -13,7 +13,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/cli/distcmd"
-	"github.com/knack-dev/knack/internal/clientconfig"
+	"github.com/knack-dev/knack/internal/clientconfig/connection"
 	"github.com/knack-dev/knack/internal/distribution/install"
 	"github.com/knack-dev/knack/internal/workspace"
 	"github.com/knack-dev/knack/internal/workspace/settings"
@@ -24,22 +24,18 @@ import (
 // clientsHere returns the clients of this machine, in the order of the table of agents.
 func clientsHere(env *console.Env, project string) (here []distcmd.Client) {
 	f := connectFlags{project: project}
-	homes := agents.Homes{Home: env.Home, Getenv: env.Variable}
+	all, err := f.all(*env)
+	if err != nil {
+		return nil
+	}
+	root, homes := settings.Root(*env, project), agents.Homes{Home: env.Home, Getenv: env.Variable}
 	for _, a := range agents.All() {
-		c, connectable := clientconfig.Find(a.ID)
-		if !connectable {
-			if a.Name != agents.Any && dir.Detected(a, settings.Root(*env, project), homes) {
-				here = append(here, distcmd.Client{Agent: a})
-			}
-			continue
-		}
-		s, err := f.server(*env, c)
-		if err != nil {
-			continue
-		}
-		s.ReplaceURL = false // a client with a URL entry counts as connected
-		if state, _, _ := f.state(*env, c, s); state.Here || state.Works() {
-			here = append(here, distcmd.Client{Agent: a, Connected: state.Works(), Connectable: true})
+		i := slices.IndexFunc(all, func(c connection.Connection) bool { return c.Client == a.ID })
+		switch {
+		case i >= 0 && (all[i].Here || all[i].Works()):
+			here = append(here, distcmd.Client{Agent: a, Connected: all[i].Works(), Connectable: true})
+		case i < 0 && a.Name != agents.Any && dir.Detected(a, root, homes):
+			here = append(here, distcmd.Client{Agent: a})
 		}
 	}
 	return here

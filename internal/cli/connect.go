@@ -202,8 +202,8 @@ func (f *connectFlags) clientEnv(env console.Env) clientconfig.Env {
 	}
 }
 
-// server returns the content of a client's entry.
-func (f *connectFlags) server(env console.Env, c clientconfig.Client) (clientconfig.Server, error) {
+// server returns the content of an entry, which is the same for all clients.
+func (f *connectFlags) server(env console.Env) (clientconfig.Server, error) {
 	if f.url != "" {
 		u, err := url.Parse(f.url)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -233,8 +233,7 @@ func (f *connectFlags) server(env console.Env, c clientconfig.Client) (clientcon
 }
 
 // state reads the client's files and returns the state of its entry.
-func (f *connectFlags) state(env console.Env, c clientconfig.Client, s clientconfig.Server) (connection.Connection, clientconfig.Change, error) {
-	p := f.clientEnv(env)
+func (f *connectFlags) state(env console.Env, p clientconfig.Env, c clientconfig.Client, s clientconfig.Server) (connection.Connection, clientconfig.Change, error) {
 	choice := clientconfig.Choice{Scope: f.scope}
 	if f.file != "" {
 		choice.File = env.Absolute(f.file)
@@ -249,14 +248,15 @@ func (f *connectFlags) state(env console.Env, c clientconfig.Client, s clientcon
 
 // all returns the connection of each client.
 func (f *connectFlags) all(env console.Env) ([]connection.Connection, error) {
+	s, err := f.server(env)
+	if err != nil {
+		return nil, err
+	}
+	s.ReplaceURL = false // a client with a URL entry counts as connected
+	p := f.clientEnv(env)
 	all := []connection.Connection{}
 	for _, c := range clientconfig.Clients() {
-		s, err := f.server(env, c)
-		if err != nil {
-			return nil, err
-		}
-		s.ReplaceURL = false // a client with a URL entry counts as connected
-		state, _, _ := f.state(env, c, s)
+		state, _, _ := f.state(env, p, c, s)
 		all = append(all, state)
 	}
 	return all, nil
@@ -282,10 +282,10 @@ func (f *connectFlags) list(ctx context.Context, env *console.Env) (command.Resu
 	f.gains(ctx, env, all)
 	return command.Forms{Value: all, Text: func(env *console.Env) {
 		var rest []string
-		gaining := 0
+		gaining, client := 0, f.clientEnv(*env)
 		for _, c := range all {
 			if isAbsent(c) {
-				if f.bareFolder(*env, c.Client) == "" {
+				if bareFolder(client, c.Client) == "" {
 					rest = append(rest, c.Client)
 				}
 				continue
@@ -318,8 +318,9 @@ func isAbsent(c connection.Connection) bool {
 // printBare lists the clients that have only a folder without settings. --all leaves them out.
 func (f *connectFlags) printBare(p *console.Printer, env console.Env, all []connection.Connection) {
 	var bare []string
+	client := f.clientEnv(env)
 	for _, c := range all {
-		if folder := f.bareFolder(env, c.Client); folder != "" && isAbsent(c) {
+		if folder := bareFolder(client, c.Client); folder != "" && isAbsent(c) {
 			bare = append(bare, c.Client+" ("+env.Shown(folder)+")")
 		}
 	}
@@ -329,9 +330,9 @@ func (f *connectFlags) printBare(p *console.Printer, env console.Env, all []conn
 }
 
 // bareFolder returns the folder of a client that has no settings, or "".
-func (f *connectFlags) bareFolder(env console.Env, id string) string {
+func bareFolder(p clientconfig.Env, id string) string {
 	c, _ := clientconfig.Find(id)
-	return c.BareFolder(f.clientEnv(env))
+	return c.BareFolder(p)
 }
 
 // connectAll writes or removes the entries of all clients here. It leaves out the clients to which
@@ -419,16 +420,16 @@ func (f *connectFlags) replaced(env console.Env, c clientconfig.Client, s client
 		return ""
 	}
 	s.ReplaceURL = true
-	would, _, _ := f.state(env, c, s)
+	would, _, _ := f.state(env, f.clientEnv(env), c, s)
 	return would.Diff
 }
 
 func (f *connectFlags) connect(ctx context.Context, env *console.Env, c clientconfig.Client, asJSON bool) (command.Result, error) {
-	s, err := f.server(*env, c)
+	s, err := f.server(*env)
 	if err != nil {
 		return nil, err
 	}
-	state, ch, planErr := f.state(*env, c, s)
+	state, ch, planErr := f.state(*env, f.clientEnv(*env), c, s)
 	if f.remove {
 		return f.disconnect(env, c, state, ch, planErr, asJSON)
 	}
