@@ -102,7 +102,7 @@ func (w *Workspace) guarded(s Serving, single bool) (c *catalog.Catalog, err err
 		}
 	}
 	w.locks = w.newLocks(s)
-	if !w.unguarded {
+	if !w.noPolicy {
 		cache, _ := w.o.Env.Folders()
 		if w.admission, err = w.files.Admission(w.file, cache, s.Log, w.lockOptions(w.address != "").Command); err != nil {
 			return nil, err
@@ -126,7 +126,7 @@ func (w *Workspace) newLocks(s Serving) *provenance.Locks {
 		return nil
 	}
 	o := w.lockOptions(w.address != "")
-	o.Enforce, o.Log, o.Drift = mode == config.LockEnforce, s.Log, s.Drift
+	o.Enforce, o.Log, o.Drift = mode == config.LockEnforce && !w.noLocks, s.Log, s.Drift
 	return provenance.New(o)
 }
 

@@ -77,7 +77,8 @@ type Tools struct {
 // Workspace holds the skills of this process, and the settings that select them.
 type Workspace struct {
 	o         Options
-	unguarded bool
+	noPolicy  bool // the operator's policy holds nothing back
+	noLocks   bool // nor do the locks
 	files     *settings.Finder
 	file      *settings.File // in effect, or nil
 	own       *settings.File // the user's own file, or nil; its sources come after the well-known folders
@@ -102,17 +103,20 @@ type Workspace struct {
 
 // Open resolves the settings. The workspace has only the skills that pass the operator's policy and
 // the locks.
-func Open(o Options) (*Workspace, error) { return open(o, false) }
+func Open(o Options) (*Workspace, error) { return open(&Workspace{o: o}) }
 
-// OpenUnguarded is like [Open], but without the operator's policy. It is for commands that inspect
-// held-back skills: approve, check and scan.
-func OpenUnguarded(o Options) (*Workspace, error) { return open(o, true) }
+// OpenUnguarded is like [Open], but nothing holds a skill back. It is for check and scan, which
+// inspect skills. If locked is set, for approve, the locks hold skills back.
+func OpenUnguarded(o Options, locked bool) (*Workspace, error) {
+	return open(&Workspace{o: o, noPolicy: true, noLocks: !locked})
+}
 
-func open(o Options, unguarded bool) (w *Workspace, err error) {
+func open(w *Workspace) (_ *Workspace, err error) {
+	o := &w.o
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
-	w = &Workspace{o: o, unguarded: unguarded, files: settings.New(o.Env, o.Config), watches: dir.NewWatches()}
+	w.files, w.watches = settings.New(o.Env, o.Config), dir.NewWatches()
 	realpath.Answers(o.Env.Home) // if that disk does not answer, nothing below waits for it
 	if err = w.readFile(); err != nil {
 		return nil, err
@@ -317,7 +321,7 @@ func (w *Workspace) Scan(ctx context.Context) (v catalog.View, err error) {
 // operator's policy is refused, Survey reads the skills without a policy.
 func (w *Workspace) Survey(ctx context.Context) (catalog.View, error) {
 	if _, err := w.files.Admission(w.file, "", slog.New(slog.DiscardHandler), nil); err != nil {
-		w.unguarded = true
+		w.noPolicy = true
 	}
 	return w.Scan(ctx)
 }

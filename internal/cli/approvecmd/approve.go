@@ -58,7 +58,7 @@ type approveFlags struct {
 }
 
 func approveCommand(env *console.Env) *cobra.Command {
-	var f approveFlags
+	f := approveFlags{from: selection.Flags{Locked: true}}
 	cmd := &cobra.Command{
 		Use:   "approve SKILL... | --list",
 		Short: "Approve the files of skills as they are now, or list approvals",
@@ -134,7 +134,7 @@ that --list prints.`,
 }
 
 func revokeCommand(env *console.Env) *cobra.Command {
-	var from selection.Flags
+	from := selection.Flags{Locked: true}
 	cmd := &cobra.Command{
 		Use:    "revoke SKILL...",
 		Hidden: true, // approve --remove does the same
