@@ -103,6 +103,10 @@ to any agent.`,
 				*value = f.Value.String()
 			}
 		}
+		if f := cmd.Flags().Lookup("below"); f != nil {
+			env.Below = f.Value.String() == "true"
+			env.Dirs = *cmd.Flags().Lookup("dir").Value.(*command.Repeated)
+		}
 	}
 	env.Takes = command.Takes(root)
 	root.CompletionOptions.DisableDefaultCmd = true

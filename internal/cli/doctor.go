@@ -143,7 +143,7 @@ func unreadableFile(env *console.Env, client string, err *fs.PathError) string {
 func doctorOptions(env *console.Env, w *workspace.Workspace, project string) doctor.Options {
 	return doctor.Options{
 		Sources: w.Sources(), Dir: env.Dir, Project: settings.Folder(*env, project), Home: env.Home, Getenv: w.Getenv(), Settings: w.Settings(), Followed: w.Stored(), Plugins: w.Plugins(),
-		Shown: env.Shown, Command: env.Command, Judge: w.Judge(),
+		Shown: env.Shown, Command: env.Command, CommandAt: env.CommandAt, Judge: w.Judge(),
 		Serving: func(folder string) string { return serveCommandLine(*env, folder) }, AddRoot: w.AddRoot,
 	}
 }

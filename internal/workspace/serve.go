@@ -138,8 +138,14 @@ func (w *Workspace) lockOptions(others bool) (o provenance.Options) {
 	case !others:
 		o.Shown = func(path string) string { return shownReal(env, path) }
 		o.Command = env.Command
-	case env.Config != "": // clients on other machines learn no path
-		remote := console.Env{Config: "FILE", Takes: env.Takes}
+	case env.Config != "" || len(env.Dirs) > 0: // clients on other machines learn no path
+		remote := console.Env{Below: env.Below, Takes: env.Takes}
+		if env.Config != "" {
+			remote.Config = "FILE"
+		}
+		for range env.Dirs {
+			remote.Dirs = append(remote.Dirs, "DIR")
+		}
 		o.Command = remote.Command
 	}
 	o.Projects = func() []string {

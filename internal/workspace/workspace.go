@@ -76,19 +76,19 @@ type Tools struct {
 
 // Workspace holds the skills of this process, and the settings that select them.
 type Workspace struct {
-	o         Options
-	noPolicy  bool // the operator's policy holds nothing back
-	noLocks   bool // nor do the locks
-	files     *settings.Finder
-	file      *settings.File // in effect, or nil
-	own       *settings.File // the user's own file, or nil; its sources come after the well-known folders
-	address   string
-	set       string
-	tools     []*tool.Tool
-	layout    layout                 // for the folder of the project
-	inUse     atomic.Pointer[layout] // for the projects that the client has open
-	changing  sync.Mutex             // held while inUse and the catalogue's sources are replaced
-	clients   sync.Map               // the [clientSkills] of each client, by its name
+	o        Options
+	noPolicy bool // the operator's policy holds nothing back
+	noLocks  bool // nor do the locks
+	files    *settings.Finder
+	file     *settings.File // in effect, or nil
+	own      *settings.File // the user's own file, or nil; its sources come after the well-known folders
+	address  string
+	set      string
+	tools    []*tool.Tool
+	layout   layout                 // for the folder of the project
+	inUse    atomic.Pointer[layout] // for the projects that the client has open
+	changing sync.Mutex             // held while inUse and the catalogue's sources are replaced
+	clients  sync.Map               // the [clientSkills] of each client, by its name
 
 	watches   *dir.Watches // one for the process
 	builtin   *builtin.Source

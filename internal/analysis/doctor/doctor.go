@@ -30,9 +30,9 @@ type Options struct {
 	Getenv func(string) string
 	// Shown formats an absolute path for people.
 	Shown func(path string) string
-	// Command writes a knack command for people to run, from its words. It is nil for one without
-	// flags.
-	Command func(words ...string) string
+	// Command writes a knack command for people to run, from its words. CommandAt writes one whose
+	// last word is a path. Without these functions, a command has no further flags.
+	Command, CommandAt func(words ...string) string
 	// Serving returns the command that serves one more folder, given its absolute path.
 	Serving func(folder string) string
 	// AddRoot returns the fix that adds a folder to the file that names the roots, or "" if none does.

@@ -114,35 +114,41 @@ func (r *Report) fixCommand(e *catalog.Entry, rule skill.RuleID) string {
 	for _, f := range r.Verdicts[e].Findings {
 		switch {
 		case f.Rule == rule && f.Fixable == check.Certain:
-			return r.Command("check", "--fix", r.Target(e))
+			return r.CommandOn(e, "check", "--fix")
 		case f.Rule == rule && f.Fixable == check.Guess:
-			return r.Command("check", "--fix=guess", r.Target(e))
+			return r.CommandOn(e, "check", "--fix=guess")
 		}
 	}
 	return ""
 }
 
-// Target returns a skill as an argument of a command.
-func (r *Report) Target(e *catalog.Entry) string {
+// Command returns a knack command for people to run.
+func (r *Report) Command(words ...string) string { return write(r.Options.Command, words) }
+
+// CommandOn returns a command, such as check or scan, for a skill, which is named by its folder.
+func (r *Report) CommandOn(e *catalog.Entry, words ...string) string {
 	if e.Dir() == "" {
-		return cmp.Or(e.Name, e.Folder())
+		return r.Command(append(words, cmp.Or(e.Name, e.Folder()))...)
 	}
-	return r.Options.Shown(e.Dir())
+	return r.commandAt(e.Dir(), words...)
 }
 
-// Command returns a knack command for people to run.
-func (r *Report) Command(words ...string) string {
-	if r.Options.Command == nil {
-		return new(console.Env).Command(words...)
+func (r *Report) commandAt(dir string, words ...string) string {
+	return write(r.Options.CommandAt, append(words, r.Options.Shown(dir)))
+}
+
+func write(command func(words ...string) string, words []string) string {
+	if command == nil {
+		command = new(console.Env).Command
 	}
-	return r.Options.Command(words...)
+	return command(words...)
 }
 
 func (r *Report) heldBack() (out []Trouble) {
 	_, entries := SplitSkipped(r.View)
 	for _, e := range entries {
 		why, fix := HeldReason(e)
-		out = append(out, Trouble{At: e.Place(), Why: why, Fix: fix + "; " + r.Command("scan", r.Target(e)) + " shows it"})
+		out = append(out, Trouble{At: e.Place(), Why: why, Fix: fix + "; " + r.CommandOn(e, "scan") + " shows it"})
 	}
 	return out
 }
@@ -155,7 +161,7 @@ func (r *Report) dangerous() (out []Trouble) {
 		}
 		for _, f := range r.Verdicts[e].Findings {
 			if f.Kind() == check.KindScan && f.Lane() == scan.Enforce {
-				out = append(out, Trouble{At: placeOf(e, f).String(), Why: fmt.Sprintf("%s [%s]", f.Message, f.Rule), Run: r.Command("scan", r.Target(e))})
+				out = append(out, Trouble{At: placeOf(e, f).String(), Why: fmt.Sprintf("%s [%s]", f.Message, f.Rule), Run: r.CommandOn(e, "scan")})
 				break
 			}
 		}
@@ -263,13 +269,13 @@ func (r *Report) faulty() (t Troubles) {
 		why := display.Count(s.Errors, "error") + ", " + display.Count(s.Warnings, "warning")
 		switch {
 		case skills == 1:
-			t.All = append(t.All, Trouble{At: last.Place(), Why: why, Run: r.Command("check", r.Target(last))})
+			t.All = append(t.All, Trouble{At: last.Place(), Why: why, Run: r.CommandOn(last, "check")})
 		case skills > 1:
-			at := root.Label
+			run := r.Command("check", root.Label)
 			if root.Dir != "" {
-				at = r.Options.Shown(root.Dir)
+				run = r.commandAt(root.Dir, "check")
 			}
-			t.All = append(t.All, Trouble{At: Heading(root.Root), Why: display.Count(skills, "skill") + ": " + why, Run: r.Command("check", at)})
+			t.All = append(t.All, Trouble{At: Heading(root.Root), Why: display.Count(skills, "skill") + ": " + why, Run: run})
 		}
 	}
 	return t

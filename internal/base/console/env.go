@@ -34,8 +34,11 @@ type Env struct {
 	Width int
 	// Plain is true if the terminal shows escape sequences as text, as old Windows consoles do.
 	Plain bool
-	// Config and Project are the values of the flags --config and --project of the command, or "".
+	// Config, Project, Dirs and Below are the values of the command's flags --config, --project,
+	// --dir and --below.
 	Config, Project string
+	Dirs            []string
+	Below           bool
 	// Takes reports whether a command of knack has a flag. It is nil if no command is known.
 	Takes func(command, flag string) bool
 	// Alone reports whether the process ends with this command. Such a command may tune the garbage

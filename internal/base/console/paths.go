@@ -78,13 +78,21 @@ func ShellWord(path string) string {
 	return path
 }
 
-// Command returns a knack command for people to run, with each of its words quoted for a shell. If
-// the present command has a --project or a --config, and the other one takes that flag, it is
-// added: without it the other command would read other skills or settings.
+// Command returns a knack command for people to run, with each of its words quoted for a shell. It
+// adds the flags of the present command that choose skills or settings, if the other command takes
+// them.
 func (e *Env) Command(words ...string) string {
 	takes := func(flag string) bool { return e.Takes != nil && e.Takes(words[0], flag) }
 	if e.Project != "" && !slices.Contains(words, "--project") && !slices.Contains(words, "--global") && takes("project") {
 		words = append(slices.Clip(words), "--project", e.Project)
+	}
+	if takes("below") { // then --dir has the same meaning
+		for _, dir := range e.Dirs {
+			words = append(slices.Clip(words), "--dir", dir)
+		}
+		if e.Below {
+			words = append(slices.Clip(words), "--below")
+		}
 	}
 	if e.Config != "" && takes("config") {
 		words = append(slices.Clip(words), "--config", e.Config)
@@ -94,6 +102,11 @@ func (e *Env) Command(words ...string) string {
 		out += " " + ShellWord(w)
 	}
 	return out
+}
+
+// CommandAt is [Env.Command] for check or scan of a path. Flags that choose skills do not go with it.
+func (e *Env) CommandAt(words ...string) string {
+	return (&Env{Config: e.Config, Takes: e.Takes}).Command(words...)
 }
 
 // Quoted puts a command into quotes for a text, unless the command contains quotes.

@@ -311,7 +311,7 @@ func (r report) scanLine(d *judgement.Verdict) string {
 	if len(parts) == 0 {
 		return "no finding"
 	}
-	return strings.Join(parts, ", ") + ": " + ruleNames(rules) + "; " + r.Command("scan", r.Target(d.Entry)) + " shows each"
+	return strings.Join(parts, ", ") + ": " + ruleNames(rules) + "; " + r.CommandOn(d.Entry, "scan") + " shows each"
 }
 
 func ruleNames(ids []skill.RuleID) string {
