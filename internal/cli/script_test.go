@@ -13,11 +13,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/cli"
+	"github.com/knack-dev/knack/internal/cli/selection"
 	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
@@ -34,6 +36,9 @@ func TestMain(m *testing.M) {
 		if os.Getenv("KNACK_TEST_NOBODY") != "" {
 			becomeNobody()
 		}
+		if os.Getenv("KNACK_TEST_PATIENT") != "" {
+			bePatient()
+		}
 		code := cli.Main(ctx, console.System(), os.Args[1:])
 		stop()
 		os.Exit(code)
@@ -46,12 +51,15 @@ type collected struct{ *testing.M }
 
 func (m collected) Run() int {
 	debug.SetGCPercent(400)
+	bePatient()
 	// The tests look at millions of paths. If go recorded them for its cache of test results, it
 	// would need a gigabyte, and longer than the tests.
 	flag.Parse()
 	_ = flag.Set("test.testlogfile", "")
 	return m.M.Run()
 }
+
+func bePatient() { selection.Patience, selection.RootPatience = time.Minute, time.Minute }
 
 // TestScript runs command lines as users type them. Every script starts with an empty home folder,
 // in an empty folder outside any repository.
@@ -67,6 +75,7 @@ func TestScript(t *testing.T) {
 			env.Setenv("HOME", home)
 			env.Setenv("USERPROFILE", home)
 			env.Setenv("KNACK_DIRS", "")
+			env.Setenv("KNACK_TEST_PATIENT", "1")
 			// BIN is the folder of knack, for scripts that must not see the other programs of this
 			// machine.
 			env.Setenv("BIN", filepath.SplitList(env.Getenv("PATH"))[0])

@@ -19,12 +19,16 @@ import (
 // Words with a character that is special to a shell are therefore not offered. A user can still
 // type them.
 
-const (
-	// Patience bounds how long a shell waits for completion words, however slow the disks are.
+// The bounds of completion on slow disks. Tests raise both, for loaded machines.
+var (
+	// Patience bounds how long a shell waits for completion words.
 	Patience = time.Second
 	// RootPatience bounds how long completion waits for one root. After that, it offers the words
 	// of the other roots.
 	RootPatience = 700 * time.Millisecond
+)
+
+const (
 	// most is the maximum number of words to offer. If there are more, only words with the typed
 	// prefix are offered, since a shell reads words one by one.
 	most = 500
