@@ -101,10 +101,11 @@ func (w *Workspace) guarded(s Serving, single bool) (c *catalog.Catalog, err err
 			w.stored = w.replica.Stored()
 		}
 	}
-	w.locks = w.newLocks(s)
+	options := w.lockOptions(w.address != "" && !single)
+	w.locks = w.newLocks(s, options)
 	if !w.noPolicy {
 		cache, _ := w.o.Env.Folders()
-		if w.admission, err = w.files.Admission(w.file, cache, s.Log, w.lockOptions(w.address != "").Command); err != nil {
+		if w.admission, err = w.files.Admission(w.file, cache, s.Log, options.Command); err != nil {
 			return nil, err
 		}
 	}
@@ -120,12 +121,11 @@ func (w *Workspace) guarded(s Serving, single bool) (c *catalog.Catalog, err err
 }
 
 // newLocks returns the locks with which skills are compared, or nil if the settings disable locks.
-func (w *Workspace) newLocks(s Serving) *provenance.Locks {
+func (w *Workspace) newLocks(s Serving, o provenance.Options) *provenance.Locks {
 	mode := w.files.LockMode(w.file)
 	if mode == config.LockOff {
 		return nil
 	}
-	o := w.lockOptions(w.address != "")
 	o.Enforce, o.Log, o.Drift = mode == config.LockEnforce && !w.noLocks, s.Log, s.Drift
 	return provenance.New(o)
 }

@@ -84,6 +84,12 @@ func TestFixOverHTTP(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer w.Close()
+		if err := w.Serve(Serving{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.catalog.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		v, err := w.View(t.Context())
 		if err != nil {
 			t.Fatal(err)
