@@ -69,7 +69,9 @@ type Step struct {
 	from  string   // the folder that the files are copied from; "" for the store
 	found *content // the content of place at planning time
 	keep  bool     // keep the former files: they were changed by hand, or are the source itself
-	stays bool     // the tree must not be removed: it has the former content of place
+	// upToDate is set if the source was asked and has nothing newer than the lock.
+	upToDate bool
+	stays    bool // the tree must not be removed: it has the former content of place
 }
 
 // New reports whether the step brings new content into its place.
@@ -226,8 +228,8 @@ func (in *Installer) leave(s *Step) {
 	case s.Was == nil:
 		why = "there is another skill in its place, which knack did not install"
 	}
-	if s.Was != nil && s.Entry.Digest == s.Was.Digest && in.fetched(s.found) && !in.isOwn(s.Key) {
-		why, fix = notRecorded, in.updateRecords(s.Key)+"; "+fix
+	if s.Was != nil && s.Entry.Digest == s.Was.Digest {
+		why, fix = in.orUnrecorded(s, why, fix)
 	}
 	s.Do, s.Problem = Leave, &Problem{Err: errors.New(why), Fix: fix, No: true}
 }
@@ -267,12 +269,14 @@ func (in *Installer) changed(s *Step, restore, restoreAll string, keep bool) (wh
 		lockfile.LineEndsFix(s.Key) + "; " + restoreAll
 }
 
-// notRecorded is the problem of a folder with files that knack fetched and the lock does not have.
-// A command was killed before it wrote the lock, or an older lock was restored.
-const notRecorded = "it is not as locked, but as knack has fetched it: a command was stopped before it wrote the lock, or the lock is an older one"
-
-func (in *Installer) updateRecords(key string) string {
-	return in.command("update", in.word(key)) + " records the folder as it is, if the source has the same files"
+// orUnrecorded returns another reason and fix if knack has fetched the files of a changed folder. A
+// command was killed before it wrote the lock, or an older lock was restored.
+func (in *Installer) orUnrecorded(s *Step, why, fix string) (string, string) {
+	if s.upToDate || !in.fetched(s.found) || in.isOwn(s.Key) {
+		return why, fix
+	}
+	return "it is not as locked, but as knack has fetched it: a command was stopped before it wrote the lock, or the lock is an older one",
+		in.command("update", in.word(s.Key)) + " records the folder as it is, if the source has the same files; " + fix
 }
 
 // fetched reports whether a folder has exactly the files of a skill in the store.
@@ -379,9 +383,7 @@ func (in *Installer) verify(ctx context.Context, s *Step) bool {
 	default:
 		s.driftFrom()
 		why, fix := in.changed(s, in.overwrite(s.Key, "restores it"), in.overwrite("", "restores it"), true)
-		if in.fetched(c) && !in.isOwn(s.Key) {
-			why, fix = notRecorded, in.updateRecords(s.Key)+"; "+fix
-		}
+		why, fix = in.orUnrecorded(s, why, fix)
 		s.Problem = &Problem{Err: errors.New(why), Fix: fix, No: true}
 	}
 	return false

@@ -123,7 +123,9 @@ func (in *Installer) unlessChanged(ctx context.Context, steps []*Step, q UpdateR
 		}
 	}
 	limit.Parallel(runtime.GOMAXPROCS(0), len(same), func(i int) {
-		switch s := same[i]; {
+		s := same[i]
+		s.upToDate = true
+		switch {
 		case !q.Check:
 			in.decide(ctx, s)
 			s.tellNews("its source has nothing newer")
