@@ -40,7 +40,7 @@ var (
 )
 
 // LockError reports that the lock of a skill's folder forbids serving the skill or one of its
-// files. Its texts contain no path of the machine.
+// files. Its texts contain no path of the machine if clients on other machines may read them.
 type LockError struct {
 	Changed      bool // the lock contains the skill with other content
 	Message, Fix string
@@ -59,6 +59,13 @@ func Refusal(err error) error {
 		return reason
 	}
 	return nil
+}
+
+// IsWithheld reports whether a lock, the store or the operator's policy forbids serving a skill, given
+// the error of its SKILL.md.
+func IsWithheld(err error) bool {
+	rule, _, _ := held(err)
+	return rule != ""
 }
 
 // StoreError reports that a skill from a remote source, or one of its files, cannot be served. Its

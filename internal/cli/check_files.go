@@ -146,7 +146,7 @@ func checkFiles(ctx context.Context, env *console.Env, f *checkFlags, words []st
 	run.unread = append(unread, run.unread...)
 	run.collect(f, files)
 	if len(run.skills) == 0 && len(words) == 0 {
-		run.report.Notes = append(run.report.Notes, "no skill was found in the project's folders; "+otherPath(*env, named.opened))
+		run.report.Notes = append(run.report.Notes, "no skill was found in the project's folders; "+otherPath(env, named.opened))
 	}
 	var result command.Result = &run.report
 	if f.format == "text" && len(run.unread) > 0 && len(run.skills)+len(run.report.Findings) == 0 {

@@ -23,6 +23,7 @@ import (
 	"github.com/knack-dev/knack/internal/workspace/config"
 	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/source/dir"
 )
 
 // namedSkills are the skills that are given to check by name. They share one scan of the roots,
@@ -32,6 +33,8 @@ type namedSkills struct {
 	from   *selection.Flags
 	opened *workspace.Workspace // nil until a name is looked up
 	skills []*namedSkill
+	// unguarded are the views of single roots without the locks, by the labels of the roots.
+	unguarded map[string]catalog.View
 }
 
 // namedSkill is the location of a skill given by name.
@@ -51,6 +54,7 @@ func (n *namedSkills) Open() (w *workspace.Workspace, err error) {
 
 // refresh reads the skills again, after fixes.
 func (n *namedSkills) refresh(ctx context.Context) (err error) {
+	n.unguarded = nil
 	if n.opened != nil {
 		_, err = n.opened.Refresh(ctx)
 	}
@@ -70,6 +74,29 @@ func (n *namedSkills) scan(ctx context.Context) (catalog.View, error) {
 		return catalog.View{}, err
 	}
 	return w.View(ctx)
+}
+
+// unlocked returns a skill with its files as they are on the disk, also if a lock holds it back.
+func (n *namedSkills) unlocked(ctx context.Context, e *catalog.Entry) (*catalog.Entry, error) {
+	if _, locked := errors.AsType[*skill.LockError](e.Fault()); !locked {
+		return e, nil
+	}
+	v, have := n.unguarded[e.Root.Label]
+	if !have {
+		source := n.opened.Folder(*e.Root, dir.NewWatches())
+		var err error
+		if v, err = workspace.Read(ctx, n.env, catalog.New([]catalog.Source{source}, catalog.Options{})); err != nil {
+			return nil, err
+		}
+		if n.unguarded == nil {
+			n.unguarded = map[string]catalog.View{}
+		}
+		n.unguarded[e.Root.Label] = v
+	}
+	if i := slices.IndexFunc(v.Entries, func(other *catalog.Entry) bool { return other.Path == e.Path }); i >= 0 {
+		return v.Entries[i], nil
+	}
+	return e, nil // it was removed meanwhile
 }
 
 // add finds the skill that a word names, and records its location. If there is none, it returns a
@@ -95,9 +122,9 @@ func (n *namedSkills) add(ctx context.Context, word string, f *checkFlags) error
 		}
 		return err
 	case !onDisk(e):
-		return command.Fail(command.No, fmt.Errorf("'%s' is built into knack, so there is no file to check", display.Echo(word)), "knack show "+e.Name+" prints it")
+		return command.Fail(command.No, fmt.Errorf("'%s' is built into knack, so there is no file to check", display.Echo(word)), n.env.Command("show", e.Name)+" prints it")
 	case f.fix != "" && !isExactly(e, word):
-		return command.UsageError("if you mean that skill: knack check --fix="+f.fix+" "+console.ShellWord(v.Called(e)), "'%s' is not the exact name of %s, and --fix changes files", display.Echo(word), e.Place())
+		return command.UsageError("if you mean that skill: "+n.env.Command("check", "--fix="+f.fix, v.Called(e)), "'%s' is not the exact name of %s, and --fix changes files", display.Echo(word), e.Place())
 	}
 	base := e.Root.Dir
 	if e.Root.Scope == skill.ScopeProject && !n.opened.Named() {
@@ -132,7 +159,10 @@ func (n *namedSkills) addVerdicts(ctx context.Context, run *checkRun) error {
 			run.unread = append(run.unread, command.Fail(command.No, fmt.Errorf("%s:%s: the skill is not there any more", s.root, s.path), ""))
 			continue
 		}
-		e := v.Entries[i]
+		e, err := n.unlocked(ctx, v.Entries[i])
+		if err != nil {
+			return err
+		}
 		if slices.ContainsFunc(run.skills, func(c *checkedSkill) bool { return c.Skill.Dir() == e.Dir() }) {
 			continue // the skill was given twice
 		}
@@ -167,7 +197,7 @@ func (n *namedSkills) hidden(ctx context.Context, word string) string {
 	if e == nil || !onDisk(e) {
 		return ""
 	}
-	return "a skill has that name too; to check it: knack check " + console.ShellWord(e.Root.Label+":"+e.Name)
+	return "a skill has that name too; to check it: " + n.env.Command("check", e.Root.Label+":"+e.Name)
 }
 
 // linkAbove returns the first link among a skill's folder, its root and the folders above the root.

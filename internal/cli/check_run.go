@@ -99,7 +99,7 @@ func scanTargets(ctx context.Context, env *console.Env, all []target, named *nam
 		if r.Err != nil {
 			run.unread = append(run.unread, command.Fail(command.Error, fmt.Errorf("%s: %s", r.Shown, skill.Reason(r.Err)), ""))
 		} else if found[r.Label] == 0 && t.given != "" && !packed {
-			none := noSkill(*t)
+			none := noSkill(env, *t)
 			none.Hint = cmp.Or(named.hidden(ctx, t.given), none.Hint)
 			run.unread = append(run.unread, none)
 		}

@@ -82,7 +82,7 @@ func targets(ctx context.Context, env *console.Env, named *namedSkills, words []
 			}
 			out = append(out, target{root: checkRoot(folder, label), given: p, base: folder, plugin: true})
 		case typo.IsMainFile(filepath.Base(abs)):
-			return nil, nil, nil, command.UsageError(renaming(ctx, abs, p), "%s: only a SKILL.md can be checked alone", display.Echo(p))
+			return nil, nil, nil, command.UsageError(renaming(ctx, env, abs, p), "%s: only a SKILL.md can be checked alone", display.Echo(p))
 		default:
 			return nil, nil, nil, command.UsageError(cmp.Or(named.hidden(ctx, p), "give a SKILL.md, a skill's folder, a plugin, or a folder with skills"), "%s: only a SKILL.md can be checked alone", display.Echo(p))
 		}
@@ -101,13 +101,13 @@ func pluginFolder(abs string) string {
 
 // renaming returns a hint to rename a file that is perhaps meant as a SKILL.md. It offers --fix
 // only if a scan finds the file and regards it as meant.
-func renaming(ctx context.Context, abs, file string) string {
+func renaming(ctx context.Context, env *console.Env, abs, file string) string {
 	folder := filepath.ToSlash(filepath.Dir(file))
 	found, err := dir.New(dir.Options{Root: checkRoot(filepath.Dir(abs), folder)}).Scan(ctx)
 	if err == nil && slices.ContainsFunc(found.Notices, func(n skill.Notice) bool {
 		return n.Path == "." && n.File == filepath.Base(abs) && n.Meant
 	}) {
-		return "rename it to SKILL.md; 'knack check --fix=guess " + folder + "' does it"
+		return "rename it to SKILL.md; " + console.Quoted(env.CommandAt("check", "--fix=guess", folder)) + " does it"
 	}
 	return "if it is a skill, rename it to SKILL.md"
 }
@@ -128,12 +128,12 @@ func (t *target) Scan(ctx context.Context) (skill.Scan, error) {
 
 // noSkill returns the error for a given path without a skill. Its hint mentions a file there that
 // is perhaps meant as a SKILL.md.
-func noSkill(t target) *command.Failure {
+func noSkill(env *console.Env, t target) *command.Failure {
 	f := command.Fail(command.No, fmt.Errorf("%s: no skill was found there", t.given), "a skill is a folder with a SKILL.md")
 	entries, _ := os.ReadDir(t.root.Dir)
 	for _, e := range entries {
 		if e.Name() == "plugin.json" {
-			f.Hint = "a skill is a folder with a SKILL.md; to check plugin.json as the manifest of a plugin: knack check " + console.ShellWord(filepath.ToSlash(filepath.Join(t.given, e.Name())))
+			f.Hint = "a skill is a folder with a SKILL.md; to check plugin.json as the manifest of a plugin: " + env.CommandAt("check", filepath.ToSlash(filepath.Join(t.given, e.Name())))
 		}
 		if !e.IsDir() && typo.IsMainFile(e.Name()) {
 			f.Hint = "a skill is a folder with a SKILL.md; rename " + display.Echo(e.Name()) + " to SKILL.md"
@@ -144,13 +144,13 @@ func noSkill(t target) *command.Failure {
 
 // otherPath suggests a path to check if the project has no skill. It is the plugin in this folder,
 // or an existing folder of the user.
-func otherPath(env console.Env, w *workspace.Workspace) string {
+func otherPath(env *console.Env, w *workspace.Workspace) string {
 	if plugins.Is(env.Dir) {
-		return "to check the plugin in this folder: knack check ."
+		return "to check the plugin in this folder: " + env.CommandAt("check", ".")
 	}
 	for _, r := range w.Roots() {
 		if info, err := os.Stat(r.Dir); r.Scope == skill.ScopeGlobal && err == nil && info.IsDir() {
-			return "to check your own skills, give their folder: knack check " + r.Shown
+			return "to check your own skills, give their folder: " + env.CommandAt("check", r.Shown)
 		}
 	}
 	return "give the path of a skill, or of a folder with skills"

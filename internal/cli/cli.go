@@ -103,8 +103,8 @@ to any agent.`,
 				*value = f.Value.String()
 			}
 		}
-		if f := cmd.Flags().Lookup("below"); f != nil {
-			env.Below = f.Value.String() == "true"
+		if cmd.Flags().Lookup("below") != nil {
+			env.Below, _ = cmd.Flags().GetBool("below")
 			env.Dirs = *cmd.Flags().Lookup("dir").Value.(*command.Repeated)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/cli/distcmd"
+	"github.com/knack-dev/knack/internal/clientconfig"
 	"github.com/knack-dev/knack/internal/clientconfig/connection"
 	"github.com/knack-dev/knack/internal/distribution/install"
 	"github.com/knack-dev/knack/internal/workspace"
@@ -24,17 +25,15 @@ import (
 // clientsHere returns the clients of this machine, in the order of the table of agents.
 func clientsHere(env *console.Env, project string) (here []distcmd.Client) {
 	f := connectFlags{project: project}
-	all, err := f.all(*env)
-	if err != nil {
-		return nil
-	}
+	all, _ := f.all(*env) // without the path of this executable, no client is connected
 	root, homes := settings.Root(*env, project), agents.Homes{Home: env.Home, Getenv: env.Variable}
 	for _, a := range agents.All() {
+		_, connectable := clientconfig.Find(a.ID)
 		i := slices.IndexFunc(all, func(c connection.Connection) bool { return c.Client == a.ID })
 		switch {
 		case i >= 0 && (all[i].Here || all[i].Works()):
 			here = append(here, distcmd.Client{Agent: a, Connected: all[i].Works(), Connectable: true})
-		case i < 0 && a.Name != agents.Any && dir.Detected(a, root, homes):
+		case i < 0 && !connectable && a.Name != agents.Any && dir.Detected(a, root, homes):
 			here = append(here, distcmd.Client{Agent: a})
 		}
 	}

@@ -282,10 +282,10 @@ func (f *connectFlags) list(ctx context.Context, env *console.Env) (command.Resu
 	f.gains(ctx, env, all)
 	return command.Forms{Value: all, Text: func(env *console.Env) {
 		var rest []string
-		gaining, client := 0, f.clientEnv(*env)
+		gaining, p := 0, f.clientEnv(*env)
 		for _, c := range all {
 			if isAbsent(c) {
-				if bareFolder(client, c.Client) == "" {
+				if bareFolder(p, c.Client) == "" {
 					rest = append(rest, c.Client)
 				}
 				continue
@@ -302,7 +302,7 @@ func (f *connectFlags) list(ctx context.Context, env *console.Env) (command.Resu
 		if len(rest) > 0 && !f.every {
 			env.Out().Line("not found here: %s; knack connect CLIENT --write connects them all the same", strings.Join(rest, ", "))
 		}
-		hint := "knack connect CLIENT prints the entry; with --write it goes into the file"
+		hint := env.Command("connect", "CLIENT") + " prints the entry; with --write it goes into the file"
 		if gaining > 1 {
 			hint += fmt.Sprintf(", and --all --write connects these %d", gaining)
 		}
@@ -318,9 +318,9 @@ func isAbsent(c connection.Connection) bool {
 // printBare lists the clients that have only a folder without settings. --all leaves them out.
 func (f *connectFlags) printBare(p *console.Printer, env console.Env, all []connection.Connection) {
 	var bare []string
-	client := f.clientEnv(env)
+	paths := f.clientEnv(env)
 	for _, c := range all {
-		if folder := bareFolder(client, c.Client); folder != "" && isAbsent(c) {
+		if folder := bareFolder(paths, c.Client); folder != "" && isAbsent(c) {
 			bare = append(bare, c.Client+" ("+env.Shown(folder)+")")
 		}
 	}

@@ -122,7 +122,7 @@ func doctorClients(ctx context.Context, env *console.Env, w *workspace.Workspace
 		}
 		one := doctor.Client{Client: c.Client, Name: c.Name, Connected: c.Works(), Status: c.Status(), Skills: c.Gain.String()}
 		if !c.Works() && c.State != connection.Refused && c.Gain != nil && c.Gain.Adds > 0 {
-			one.Fix = "knack connect " + c.Client + " --write"
+			one.Fix = env.Command("connect", c.Client, "--write")
 		}
 		out = append(out, one)
 		if c.State == connection.Refused && c.File != "" {

@@ -167,8 +167,8 @@ func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []strin
 			return nil, false, nil, err
 		}
 		all = slices.DeleteFunc(slices.Clone(v.Entries), func(e *catalog.Entry) bool { return e.Root.Scope == skill.ScopeBuiltin })
-		f.know(all)
-		return all, false, nil, nil
+		all, err = f.know(ctx, all)
+		return all, false, nil, err
 	}
 	var rest []string
 	for _, word := range words {
@@ -204,7 +204,9 @@ func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []strin
 		}
 		if selection.IsPattern(name) {
 			fitting, none := selection.Named(env, v, []string{name})
-			f.know(fitting)
+			if fitting, err = f.know(ctx, fitting); err != nil {
+				return nil, false, nil, err
+			}
 			all, missing = append(all, fitting...), append(missing, none...)
 			continue
 		}
@@ -215,21 +217,29 @@ func (f *scanFlags) entries(ctx context.Context, env *console.Env, words []strin
 		} else if err != nil {
 			return nil, false, nil, err
 		}
-		f.know([]*catalog.Entry{e})
-		all = append(all, e)
+		known, err := f.know(ctx, []*catalog.Entry{e})
+		if err != nil {
+			return nil, false, nil, err
+		}
+		all = append(all, known...)
 	}
 	return all, len(places) == 1 && len(names) == 0, command.Joined(append(missing, run.unread...), notChecked), nil
 }
 
-// know records skills that knack list has. The operator's lanes and accepted findings apply to
-// them.
-func (f *scanFlags) know(all []*catalog.Entry) {
-	for _, e := range all {
+// know returns skills that knack list has, each with its files on the disk. It records them, since
+// the operator's lanes and accepted findings apply to them.
+func (f *scanFlags) know(ctx context.Context, listed []*catalog.Entry) (all []*catalog.Entry, err error) {
+	for _, e := range listed {
+		if e, err = f.named.unlocked(ctx, e); err != nil {
+			return nil, err
+		}
 		if f.known == nil {
 			f.known = map[*skill.Skill]*catalog.Entry{}
 		}
 		f.known[e.Skill] = e
+		all = append(all, e)
 	}
+	return all, nil
 }
 
 // scan scans each skill once, on all processors. The operator's lanes apply to the governed skills,

@@ -215,10 +215,10 @@ func (w *Workspace) WarnUnused() {
 // Unread returns a warning for each file that looks like settings but is not read.
 func (w *Workspace) Unread() []string { return w.layout.projects.Unread }
 
-// Folder returns the unguarded source of a root of [Workspace.Roots], for check, whose fixes need
-// the folders themselves.
+// Folder returns the unguarded source of a root of [Workspace.Roots], for check and scan, which
+// also inspect skills that a lock holds back.
 func (w *Workspace) Folder(r skill.Root, watches *dir.Watches) catalog.Source {
-	return w.layout.projects.Source(dir.Options{Root: r, Watches: watches, Load: true})
+	return w.layout.source(dir.Options{Root: r, Watches: watches, Load: true})
 }
 
 // check returns an error for a named folder that cannot be used. It runs before anything is served.

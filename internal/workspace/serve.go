@@ -103,7 +103,7 @@ func (w *Workspace) guarded(s Serving, single bool) (c *catalog.Catalog, err err
 	}
 	options := w.lockOptions(w.address != "" && !single)
 	w.locks = w.newLocks(s, options)
-	if !w.noPolicy {
+	if !w.unguarded {
 		cache, _ := w.o.Env.Folders()
 		if w.admission, err = w.files.Admission(w.file, cache, s.Log, options.Command); err != nil {
 			return nil, err
@@ -126,7 +126,7 @@ func (w *Workspace) newLocks(s Serving, o provenance.Options) *provenance.Locks 
 	if mode == config.LockOff {
 		return nil
 	}
-	o.Enforce, o.Log, o.Drift = mode == config.LockEnforce && !w.noLocks, s.Log, s.Drift
+	o.Enforce, o.Log, o.Drift = mode == config.LockEnforce, s.Log, s.Drift
 	return provenance.New(o)
 }
 
@@ -134,19 +134,11 @@ func (w *Workspace) newLocks(s Serving, o provenance.Options) *provenance.Locks 
 // machines may read the fixes.
 func (w *Workspace) lockOptions(others bool) (o provenance.Options) {
 	env := w.o.Env
-	switch {
-	case !others:
-		o.Shown = func(path string) string { return shownReal(env, path) }
+	if others {
+		o.Command = env.Remote().Command
+	} else {
 		o.Command = env.Command
-	case env.Config != "" || len(env.Dirs) > 0: // clients on other machines learn no path
-		remote := console.Env{Below: env.Below, Takes: env.Takes}
-		if env.Config != "" {
-			remote.Config = "FILE"
-		}
-		for range env.Dirs {
-			remote.Dirs = append(remote.Dirs, "DIR")
-		}
-		o.Command = remote.Command
+		o.Shown = func(path string) string { return shownReal(env, path) }
 	}
 	o.Projects = func() []string {
 		projects := w.inUse.Load().open

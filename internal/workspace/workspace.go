@@ -76,19 +76,18 @@ type Tools struct {
 
 // Workspace holds the skills of this process, and the settings that select them.
 type Workspace struct {
-	o        Options
-	noPolicy bool // the operator's policy holds nothing back
-	noLocks  bool // nor do the locks
-	files    *settings.Finder
-	file     *settings.File // in effect, or nil
-	own      *settings.File // the user's own file, or nil; its sources come after the well-known folders
-	address  string
-	set      string
-	tools    []*tool.Tool
-	layout   layout                 // for the folder of the project
-	inUse    atomic.Pointer[layout] // for the projects that the client has open
-	changing sync.Mutex             // held while inUse and the catalogue's sources are replaced
-	clients  sync.Map               // the [clientSkills] of each client, by its name
+	o         Options
+	unguarded bool
+	files     *settings.Finder
+	file      *settings.File // in effect, or nil
+	own       *settings.File // the user's own file, or nil; its sources come after the well-known folders
+	address   string
+	set       string
+	tools     []*tool.Tool
+	layout    layout                 // for the folder of the project
+	inUse     atomic.Pointer[layout] // for the projects that the client has open
+	changing  sync.Mutex             // held while inUse and the catalogue's sources are replaced
+	clients   sync.Map               // the [clientSkills] of each client, by its name
 
 	watches   *dir.Watches // one for the process
 	builtin   *builtin.Source
@@ -103,20 +102,17 @@ type Workspace struct {
 
 // Open resolves the settings. The workspace has only the skills that pass the operator's policy and
 // the locks.
-func Open(o Options) (*Workspace, error) { return open(&Workspace{o: o}) }
+func Open(o Options) (*Workspace, error) { return open(o, false) }
 
-// OpenUnguarded is like [Open], but nothing holds a skill back. It is for check and scan, which
-// inspect skills. If locked is set, for approve, the locks hold skills back.
-func OpenUnguarded(o Options, locked bool) (*Workspace, error) {
-	return open(&Workspace{o: o, noPolicy: true, noLocks: !locked})
-}
+// OpenUnguarded is like [Open], but without the operator's policy. It is for commands that inspect
+// held-back skills: approve, check and scan.
+func OpenUnguarded(o Options) (*Workspace, error) { return open(o, true) }
 
-func open(w *Workspace) (_ *Workspace, err error) {
-	o := &w.o
+func open(o Options, unguarded bool) (w *Workspace, err error) {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
 	}
-	w.files, w.watches = settings.New(o.Env, o.Config), dir.NewWatches()
+	w = &Workspace{o: o, unguarded: unguarded, files: settings.New(o.Env, o.Config), watches: dir.NewWatches()}
 	realpath.Answers(o.Env.Home) // if that disk does not answer, nothing below waits for it
 	if err = w.readFile(); err != nil {
 		return nil, err
@@ -321,7 +317,7 @@ func (w *Workspace) Scan(ctx context.Context) (v catalog.View, err error) {
 // operator's policy is refused, Survey reads the skills without a policy.
 func (w *Workspace) Survey(ctx context.Context) (catalog.View, error) {
 	if _, err := w.files.Admission(w.file, "", slog.New(slog.DiscardHandler), nil); err != nil {
-		w.noPolicy = true
+		w.unguarded = true
 	}
 	return w.Scan(ctx)
 }

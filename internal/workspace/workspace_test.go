@@ -66,11 +66,11 @@ func TestSourcesThatStay(t *testing.T) {
 	}
 }
 
-// TestFixOverHTTP checks that the fix of a skill that is not approved has the --config of the server,
+// TestFixOverHTTP checks that the fix of a skill that is not approved has the flags of the server,
 // and over HTTP, where clients on other machines may read it, no path.
 func TestFixOverHTTP(t *testing.T) {
-	for address, want := range map[string]string{"": "knack approve SKILL --config etc/knack.yaml", "127.0.0.1:0": "knack approve SKILL --config FILE"} {
-		env := &console.Env{Dir: t.TempDir(), Home: t.TempDir(), Config: "etc/knack.yaml", Takes: func(string, string) bool { return true }}
+	for address, want := range map[string]string{"": "knack approve SKILL --project p --dir d --below --config etc/knack.yaml", "127.0.0.1:0": "knack approve SKILL --project DIR --dir DIR --below --config FILE"} {
+		env := &console.Env{Dir: t.TempDir(), Home: t.TempDir(), Config: "etc/knack.yaml", Project: "p", Dirs: []string{"d"}, Below: true, Takes: func(string, string) bool { return true }}
 		for name, text := range map[string]string{"etc/knack.yaml": "roots: [{label: s, dir: ../s}]\nscan: {approve: ['skill://**']}\n", "s/a/SKILL.md": "---\nname: a\ndescription: Use a.\n---\n"} {
 			if err := os.MkdirAll(filepath.Dir(filepath.Join(env.Dir, name)), 0o755); err != nil {
 				t.Fatal(err)

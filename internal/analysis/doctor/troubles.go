@@ -123,7 +123,7 @@ func (r *Report) fixCommand(e *catalog.Entry, rule skill.RuleID) string {
 }
 
 // Command returns a knack command for people to run.
-func (r *Report) Command(words ...string) string { return write(r.Options.Command, words) }
+func (r *Report) Command(words ...string) string { return format(r.Options.Command, words) }
 
 // CommandOn returns a command, such as check or scan, for a skill, which is named by its folder.
 func (r *Report) CommandOn(e *catalog.Entry, words ...string) string {
@@ -133,11 +133,12 @@ func (r *Report) CommandOn(e *catalog.Entry, words ...string) string {
 	return r.commandAt(e.Dir(), words...)
 }
 
+// commandAt returns a check or scan of a folder.
 func (r *Report) commandAt(dir string, words ...string) string {
-	return write(r.Options.CommandAt, append(words, r.Options.Shown(dir)))
+	return format(r.Options.CommandAt, append(words, r.Options.Shown(dir)))
 }
 
-func write(command func(words ...string) string, words []string) string {
+func format(command func(words ...string) string, words []string) string {
 	if command == nil {
 		command = new(console.Env).Command
 	}

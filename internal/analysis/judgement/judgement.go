@@ -113,17 +113,10 @@ func (j Judge) report(ctx context.Context, e *catalog.Entry) check.Report {
 	switch {
 	case known != nil:
 		return check.Known(ctx, e.Skill, *known)
-	case isWithheld(e.Skill) || j.Quick && e.Root.Scope != skill.ScopeBuiltin:
+	case skill.IsWithheld(e.Fault()) || j.Quick && e.Root.Scope != skill.ScopeBuiltin:
 		return check.Format(ctx, e.Skill)
 	}
 	return check.Skill(ctx, e.Skill, scan.Options{Lanes: j.Lanes})
-}
-
-// isWithheld reports whether the operator's policy, a lock or the store holds a skill back, so that
-// its files cannot be scanned.
-func isWithheld(s *skill.Skill) bool {
-	p, skipped := s.SkipReason()
-	return skipped && slices.Contains([]skill.RuleID{frontmatter.HeldBack, frontmatter.FileLocked, frontmatter.StoreRefused, frontmatter.StoreDamaged}, p.Rule)
 }
 
 // Of judges one skill, and adds the findings about conflicts with other skills. See [Judge.Own].

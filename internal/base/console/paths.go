@@ -79,8 +79,8 @@ func ShellWord(path string) string {
 }
 
 // Command returns a knack command for people to run, with each of its words quoted for a shell. It
-// adds the flags of the present command that choose skills or settings, if the other command takes
-// them.
+// adds the --project, --dir, --below and --config of the present command if the other command takes
+// them: without them it would read other skills or settings.
 func (e *Env) Command(words ...string) string {
 	takes := func(flag string) bool { return e.Takes != nil && e.Takes(words[0], flag) }
 	if e.Project != "" && !slices.Contains(words, "--project") && !slices.Contains(words, "--global") && takes("project") {
@@ -104,9 +104,28 @@ func (e *Env) Command(words ...string) string {
 	return out
 }
 
-// CommandAt is [Env.Command] for check or scan of a path. Flags that choose skills do not go with it.
+// CommandAt is [Env.Command] for a check or scan of a path, which takes no flags that choose roots.
 func (e *Env) CommandAt(words ...string) string {
 	return (&Env{Config: e.Config, Takes: e.Takes}).Command(words...)
+}
+
+// Placeholder stands for a folder in commands that clients on other machines may read, since they
+// learn no path.
+const Placeholder = "DIR"
+
+// Remote returns an Env whose [Env.Command] has placeholders for the paths in flags.
+func (e *Env) Remote() *Env {
+	r := &Env{Below: e.Below, Takes: e.Takes}
+	if e.Config != "" {
+		r.Config = "FILE"
+	}
+	if e.Project != "" {
+		r.Project = Placeholder
+	}
+	for range e.Dirs {
+		r.Dirs = append(r.Dirs, Placeholder)
+	}
+	return r
 }
 
 // Quoted puts a command into quotes for a text, unless the command contains quotes.

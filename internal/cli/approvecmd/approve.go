@@ -58,7 +58,7 @@ type approveFlags struct {
 }
 
 func approveCommand(env *console.Env) *cobra.Command {
-	f := approveFlags{from: selection.Flags{Locked: true}}
+	var f approveFlags
 	cmd := &cobra.Command{
 		Use:   "approve SKILL... | --list",
 		Short: "Approve the files of skills as they are now, or list approvals",
@@ -134,7 +134,7 @@ that --list prints.`,
 }
 
 func revokeCommand(env *console.Env) *cobra.Command {
-	from := selection.Flags{Locked: true}
+	var from selection.Flags
 	cmd := &cobra.Command{
 		Use:    "revoke SKILL...",
 		Hidden: true, // approve --remove does the same
@@ -285,11 +285,7 @@ func approveSkills(ctx context.Context, env *console.Env, f *approveFlags, words
 
 // undo returns the command line that removes the approvals of the given skills.
 func (f *approveFlags) undo(words []string) string {
-	line := append([]string{"approve", "--remove"}, words...)
-	for _, d := range f.from.Dirs {
-		line = append(line, "--dir", d)
-	}
-	return f.from.Env.Command(line...)
+	return f.from.Env.Command(append([]string{"approve", "--remove"}, words...)...)
 }
 
 // acceptsOf returns an entry of scan.accept for each rule of --accept that fires in a skill. An

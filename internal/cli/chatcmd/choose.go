@@ -258,10 +258,10 @@ var errNoModel = errors.New("no model to talk to")
 const getModel = "start a local one (ollama serve; ollama pull qwen3:8b), or set OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, or --url and --model"
 
 // noModel returns errNoModel with a fix and with the skills that match the user's words.
-func noModel(skills []string, words string) error {
+func noModel(env *console.Env, skills []string, words string) error {
 	hint := getModel
 	if len(skills) > 0 {
-		hint += fmt.Sprintf("\nthese skills fit %q: %s   (knack show %s)", display.Echo(words), strings.Join(skills, ", "), console.ShellWord(skills[0]))
+		hint += fmt.Sprintf("\nthese skills fit %q: %s   (%s)", display.Echo(words), strings.Join(skills, ", "), env.Command("show", skills[0]))
 	}
 	return command.Fail(command.Error, errNoModel, hint)
 }

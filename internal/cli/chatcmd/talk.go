@@ -151,7 +151,7 @@ func (t *talk) connect(ctx context.Context) (model.Endpoint, error) {
 		if err != nil {
 			return end, err
 		}
-		return end, noModel(skills, t.o.Prompt)
+		return end, noModel(t.o.Env, skills, t.o.Prompt)
 	}
 	return end, err
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -211,8 +212,16 @@ func (r *Repeated) String() string { return strings.Join(*r, ",") }
 // Takes returns a function that reports whether a command of root has a flag; see
 // [console.Env.Takes].
 func Takes(root *cobra.Command) func(name, flag string) bool {
+	commands := sync.OnceValue(func() map[string]*cobra.Command { // root.Find is not for concurrent use
+		all := map[string]*cobra.Command{}
+		for _, cmd := range root.Commands() {
+			cmd.Flags() // makes the set of flags
+			all[cmd.Name()] = cmd
+		}
+		return all
+	})
 	return func(name, flag string) bool {
-		cmd, _, err := root.Find([]string{name})
-		return err == nil && cmd != root && cmd.Flags().Lookup(flag) != nil
+		cmd := commands()[name]
+		return cmd != nil && cmd.Flags().Lookup(flag) != nil
 	}
 }

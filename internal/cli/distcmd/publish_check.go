@@ -97,7 +97,7 @@ func (p *publisher) check(ctx context.Context, folder string) (errs []findingJSO
 func (p *publisher) fixOf(folder string, errs []findingJSON) string {
 	i := slices.IndexFunc(errs, func(f findingJSON) bool { return f.Kind == check.KindScan })
 	if i < 0 {
-		return "knack check " + display.Echo(folder) + " --fix writes the fixes that are certain; rules of knack.yaml can be less strict (knack help settings)"
+		return p.env.CommandAt("check", folder, "--fix") + " writes the fixes that are certain; rules of knack.yaml can be less strict (knack help settings)"
 	}
 	return fmt.Sprintf("correct the skill, or, if the finding is harmless, write check: {rules: {%s: warning}} in knack.yaml; a machine that serves it accepts it with knack approve %s --accept %[1]s --reason TEXT", errs[i].Rule, errs[i].skill)
 }

@@ -154,7 +154,7 @@ func (c *evaluation) run(ctx context.Context, words []string) (r command.Result,
 	switch {
 	case len(subjects) == 0: // every file has a fault
 	case c.search:
-		what, hint = "prompts have their skill among the first 3", "knack search --explain 'PROMPT' shows which words were found where"
+		what, hint = "prompts have their skill among the first 3", c.env.Command("search", "--explain", "PROMPT")+" shows which words were found where"
 		r, passed, err = c.rank(ctx, host, v, subjects)
 	default:
 		r, passed, err = c.ask(ctx, host, v, subjects)

@@ -157,7 +157,7 @@ func (s explanation) printEntry(p *console.Printer, d *judgement.Verdict, runner
 	if line := (report{s.Report}).scanLine(d); line != "" {
 		p.Item(11, "  scan       %s", line)
 	}
-	if !e.HeldBack() && d.Cost.Files > 0 { // otherwise they cannot be listed
+	if !skill.IsWithheld(e.Fault()) { // otherwise they cannot be listed
 		s.printFiles(p, d)
 	}
 	if runner != "" {

@@ -16,9 +16,9 @@ import (
 // Flags are the flags of a command that choose skills. [workspace.Options] defines their meaning.
 type Flags struct {
 	workspace.Options
-	// Unguarded is set by a command that also reads held-back skills. If Locked is set too, it does
-	// not read the skills that the locks hold back.
-	Unguarded, Locked bool
+	// Unguarded is set by a command that also reads the skills that the operator's policy holds
+	// back.
+	Unguarded bool
 
 	cmd *cobra.Command
 }
@@ -85,7 +85,7 @@ func (f *Flags) Open() (*workspace.Workspace, error) {
 
 func (f *Flags) open(o workspace.Options) (*workspace.Workspace, error) {
 	if f.Unguarded {
-		return workspace.OpenUnguarded(o, f.Locked)
+		return workspace.OpenUnguarded(o)
 	}
 	return workspace.Open(o)
 }

@@ -160,7 +160,7 @@ const mostPlugins = 20
 func (m *market) none(in *Installer, ref origin.Ref) error {
 	return &Problem{
 		Err: fmt.Errorf("%s has no skill itself; it lists %s: %s", ref, display.Count(len(m.Plugins), "plugin"), display.First(m.outside(in, true), mostPlugins)),
-		Fix: "knack list " + ref.String() + " shows the skills of its plugins; --skill PLUGIN:SKILL chooses one", No: true,
+		Fix: in.command("list", ref.String()) + " shows the skills of its plugins; --skill PLUGIN:SKILL chooses one", No: true,
 	}
 }
 

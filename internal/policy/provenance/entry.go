@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/agents"
+	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/realpath"
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/distribution/origin"
@@ -122,16 +123,13 @@ func (f *lock) typed(key string) string {
 	case f.label == "" && f.global:
 		base = "~/" + agents.Folder
 	case f.label == "":
-		base = unnamed
+		base = console.Placeholder
 	}
 	if key == "." {
 		return base
 	}
 	return strings.TrimSuffix(base, "/") + "/" + key
 }
-
-// unnamed stands for the folder of the lock in commands that clients on other machines may read.
-const unnamed = "DIR"
 
 // installed returns the folder of installed skills, relative to the folder of the lock.
 func (f *lock) installed() string {
@@ -147,7 +145,7 @@ func (f *lock) line(words ...string) string {
 	case f.global:
 		words = append(words, "--global")
 	case f.label != ".":
-		words = append(words, "--project", cmp.Or(f.label, unnamed))
+		words = append(words, "--project", cmp.Or(f.label, console.Placeholder))
 	}
 	return f.command(words...)
 }

@@ -5,6 +5,7 @@ package safety
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +17,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/knack-dev/knack/internal/test/testwait"
 )
 
 // The protocol's two eras.
@@ -189,11 +192,11 @@ func (w *ways) get(at string) (string, error) {
 
 // settled repeats a request while the page says that skills are being checked.
 func (w *ways) settled(at string) (answer string, err error) {
-	for range 50 {
-		if answer, err = w.get(at); !strings.Contains(answer, ">Look again</a>") {
-			break
-		}
-		pause(100 * time.Millisecond)
+	if !testwait.Within(w.r.patience(), func() bool {
+		answer, err = w.get(at)
+		return !strings.Contains(answer, ">Look again</a>")
+	}) {
+		err = errors.New("skills are still being checked")
 	}
 	return answer, err
 }
