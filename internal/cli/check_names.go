@@ -122,7 +122,11 @@ func (n *namedSkills) add(ctx context.Context, word string, f *checkFlags) error
 		}
 		return err
 	case !onDisk(e):
-		return command.Fail(command.No, fmt.Errorf("'%s' is built into knack, so there is no file to check", display.Echo(word)), n.env.Command("show", e.Name)+" prints it")
+		where := "is built into knack"
+		if e.Root.Scope != skill.ScopeBuiltin {
+			where = "is of a source, " + e.Root.Label
+		}
+		return command.Fail(command.No, fmt.Errorf("'%s' %s, so there is no file to check", display.Echo(word), where), n.env.Command("show", v.Called(e))+" prints it")
 	case f.fix != "" && !isExactly(e, word):
 		return command.UsageError("if you mean that skill: "+n.env.Command("check", "--fix="+f.fix, v.Called(e)), "'%s' is not the exact name of %s, and --fix changes files", display.Echo(word), e.Place())
 	}

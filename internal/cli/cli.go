@@ -106,6 +106,7 @@ to any agent.`,
 		if cmd.Flags().Lookup("below") != nil {
 			env.Below, _ = cmd.Flags().GetBool("below")
 			env.Dirs = *cmd.Flags().Lookup("dir").Value.(*command.Repeated)
+			env.Exclude = *cmd.Flags().Lookup("exclude").Value.(*command.Repeated)
 		}
 	}
 	env.Takes = command.Takes(root)

@@ -493,7 +493,7 @@ func (f *connectFlags) connect(ctx context.Context, env *console.Env, c clientco
 		f.printAdvice(env, c, s, ch, allow)
 	}}
 	if f.write {
-		if p := state.Obstacle(func(scope clientconfig.Scope) string { return f.rerunCommand(c, scope) }); p != nil {
+		if p := state.Obstacle(func(scope clientconfig.Scope) string { return f.rerunCommand(env, c, scope) }); p != nil {
 			return r, command.Fail(command.No, p.Why, p.Fix)
 		}
 	}

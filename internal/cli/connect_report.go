@@ -44,15 +44,16 @@ func isTemporary(program string) bool {
 var ofGoRun = lazyregexp.New(`/(go-build\d+/b\d+/exe|[0-9a-f]{64}-d)/[^/]+$`)
 
 // rerunCommand returns the command that writes the entry of a scope.
-func (f *connectFlags) rerunCommand(c clientconfig.Client, scope clientconfig.Scope) string {
-	out := "knack connect " + c.ID + " --write"
+func (f *connectFlags) rerunCommand(env *console.Env, c clientconfig.Client, scope clientconfig.Scope) string {
+	words := []string{"connect", c.ID}
 	if scope == clientconfig.Project {
-		out = "knack connect " + c.ID + " --scope project --write"
+		words = append(words, "--scope", "project")
 	}
+	words = append(words, "--write")
 	if f.trust {
-		out += " --trust"
+		words = append(words, "--trust")
 	}
-	return out + afterDash(f.chosen)
+	return env.Command(words...) + afterDash(f.chosen)
 }
 
 // printResult prints the result of --write or, for a dry run, the result that it would have.
@@ -141,7 +142,7 @@ func (f *connectFlags) printAdvice(env *console.Env, c clientconfig.Client, s cl
 	switch {
 	case f.write && !ch.Changed() && ch.OverriddenBy != nil: // see obstacle
 	case ch.OverriddenBy != nil && ch.OverriddenBy.State == clientconfig.Outdated:
-		env.Err().Line("%s brings that entry up to date.", f.rerunCommand(c, counts.Scope))
+		env.Err().Line("%s brings that entry up to date.", f.rerunCommand(env, c, counts.Scope))
 	case allow != nil && !f.trust && allow.Changed():
 		env.Err().Line("%s asks before it calls a tool, and a headless run gets no tools; --trust allows knack's tools in %s.", c.Name, env.Shown(allow.File))
 	case allow != nil:

@@ -258,6 +258,7 @@ func (w *Workspace) check() error {
 
 // projectUnused returns the warning about --project beside named roots.
 func (w *Workspace) projectUnused(by string) string {
+	w.o.Env.Project = "" // no advised command needs it
 	if w.o.Tools != nil {
 		return "--project has no effect with " + by + ", except that the knack.yaml of the project may choose the tools"
 	}
@@ -352,7 +353,9 @@ func (w *Workspace) checkExcluded(l layout) error {
 			continue // the plugin may be installed later
 		}
 		if !slices.Contains(known, x) && !slices.Contains(known, agents.WithoutNumber(x)) {
-			return settings.UsageError(typo.Hint(x, known, w.o.Env.Command("doctor")+" lists the labels"), "--exclude %s: no root has this label", display.Echo(x))
+			env := *w.o.Env
+			env.Exclude = nil
+			return settings.UsageError(typo.Hint(x, known, env.Command("doctor")+" lists the labels"), "--exclude %s: no root has this label", display.Echo(x))
 		}
 	}
 	return nil

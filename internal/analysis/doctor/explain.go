@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/knack-dev/knack/catalog"
+	"github.com/knack-dev/knack/internal/base/console"
 	"github.com/knack-dev/knack/internal/base/display"
 	"github.com/knack-dev/knack/internal/base/edit"
 	"github.com/knack-dev/knack/internal/base/typo"
@@ -95,7 +96,7 @@ type BareFolder struct {
 }
 
 // explain sets the fields that are not part of the JSON form.
-func (b *BareFolder) explain() {
+func (b *BareFolder) explain(r *Report) {
 	entries, _ := os.ReadDir(b.dir) // nil if the folder cannot be read
 	misspelt := slices.IndexFunc(b.Files, typo.IsMainFile)
 	switch {
@@ -117,8 +118,9 @@ func (b *BareFolder) explain() {
 		b.Why = "is empty"
 	}
 	b.Fix = "put a SKILL.md there"
-	if command := newCommand(b.At); command != "" {
-		b.Fix += "; '" + command + "' writes one to start from"
+	if name := filepath.Base(b.dir); skill.ValidName(name) && skill.WindowsFault(name) == "" {
+		command := r.Command("new", "--dir", r.Options.Shown(filepath.Dir(b.dir)), name)
+		b.Fix += "; " + console.Quoted(command) + " writes one to start from"
 	}
 	for _, e := range entries {
 		if edit.IsTemporary(e.Name()) {
@@ -169,7 +171,7 @@ func Explain(ctx context.Context, v catalog.View, o Options, name string) (*Expl
 		s.Available = slices.ContainsFunc(s.Entries, loadable)
 	}
 	for i := range s.Folders {
-		s.Folders[i].explain()
+		s.Folders[i].explain(s.Report)
 	}
 	s.Answer = s.answer()
 	s.Passed = slices.DeleteFunc(slices.Clone(s.notices), func(n RootNotice) bool {
@@ -297,14 +299,4 @@ func holdsMain(folder string) bool {
 		_, err := os.Stat(filepath.Join(folder, name))
 		return err == nil
 	})
-}
-
-// newCommand returns the command that writes a new skill in a folder. It returns "" if the folder
-// cannot have a skill or a shell would misread its path.
-func newCommand(folder string) string {
-	name, parent := path.Base(folder), path.Dir(folder)
-	if !skill.ValidName(name) || skill.WindowsFault(name) != "" || strings.ContainsAny(parent, " '\"\\$`;&|<>()*?") {
-		return ""
-	}
-	return "knack new --dir " + parent + " " + name
 }

@@ -111,6 +111,9 @@ func (r *Report) skipped() Troubles {
 // fixCommand returns the command that fixes a finding of a rule in a skill, or "" if knack cannot
 // fix it.
 func (r *Report) fixCommand(e *catalog.Entry, rule skill.RuleID) string {
+	if e.Dir() == "" {
+		return ""
+	}
 	for _, f := range r.Verdicts[e].Findings {
 		switch {
 		case f.Rule == rule && f.Fixable == check.Certain:
@@ -269,10 +272,12 @@ func (r *Report) faulty() (t Troubles) {
 		}
 		why := display.Count(s.Errors, "error") + ", " + display.Count(s.Warnings, "warning")
 		switch {
+		case skills == 1 && root.Dir == "":
+			t.All = append(t.All, Trouble{At: last.Place(), Why: why, Run: r.Command("doctor", r.View.Called(last))})
 		case skills == 1:
 			t.All = append(t.All, Trouble{At: last.Place(), Why: why, Run: r.CommandOn(last, "check")})
 		case skills > 1:
-			run := r.Command("check", root.Label)
+			run := r.Command("doctor", "--all")
 			if root.Dir != "" {
 				run = r.commandAt(root.Dir, "check")
 			}

@@ -34,10 +34,10 @@ type Env struct {
 	Width int
 	// Plain is true if the terminal shows escape sequences as text, as old Windows consoles do.
 	Plain bool
-	// Config, Project, Dirs and Below are the values of the command's flags --config, --project,
-	// --dir and --below.
+	// Config, Project, Dirs, Exclude and Below are the values of the command's flags --config,
+	// --project, --dir, --exclude and --below.
 	Config, Project string
-	Dirs            []string
+	Dirs, Exclude   []string
 	Below           bool
 	// Takes reports whether a command of knack has a flag. It is nil if no command is known.
 	Takes func(command, flag string) bool

@@ -79,8 +79,8 @@ func ShellWord(path string) string {
 }
 
 // Command returns a knack command for people to run, with each of its words quoted for a shell. It
-// adds the --project, --dir, --below and --config of the present command if the other command takes
-// them: without them it would read other skills or settings.
+// adds the --project, --dir, --below, --exclude and --config of the present command if the other
+// command takes them: without them it would read other skills or settings.
 func (e *Env) Command(words ...string) string {
 	takes := func(flag string) bool { return e.Takes != nil && e.Takes(words[0], flag) }
 	if e.Project != "" && !slices.Contains(words, "--project") && !slices.Contains(words, "--global") && takes("project") {
@@ -92,6 +92,9 @@ func (e *Env) Command(words ...string) string {
 		}
 		if e.Below {
 			words = append(slices.Clip(words), "--below")
+		}
+		for _, label := range e.Exclude {
+			words = append(slices.Clip(words), "--exclude", label)
 		}
 	}
 	if e.Config != "" && takes("config") {
@@ -115,7 +118,7 @@ const Placeholder = "DIR"
 
 // Remote returns an Env whose [Env.Command] has placeholders for the paths in flags.
 func (e *Env) Remote() *Env {
-	r := &Env{Below: e.Below, Takes: e.Takes}
+	r := &Env{Below: e.Below, Exclude: e.Exclude, Takes: e.Takes}
 	if e.Config != "" {
 		r.Config = "FILE"
 	}

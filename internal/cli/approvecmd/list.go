@@ -14,6 +14,7 @@ import (
 	"github.com/knack-dev/knack/internal/workspace"
 	"github.com/knack-dev/knack/internal/workspace/settings"
 	"github.com/knack-dev/knack/skill"
+	"github.com/knack-dev/knack/tool"
 )
 
 // The states of an approval that package approvals does not define.
@@ -153,6 +154,10 @@ const shortSet = len("sha256:") + 12
 // compare sets the row's state by comparing the approval with the current skill.
 func (row *approvalJSON) compare(ctx context.Context, v catalog.View, book *approvals.Book) {
 	e := skillAt(v, row.URI)
+	if skipped := selection.Skipped(v, row.URI); e == nil && skipped != nil {
+		row.State, row.words = stateUnread, "not served: "+tool.Reason(skipped)
+		return
+	}
 	if e == nil {
 		row.State, row.words = stateGone, "gone: there is no such skill here"
 		return

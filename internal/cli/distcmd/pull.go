@@ -77,6 +77,7 @@ type pulledJSON struct {
 	DryRun  bool   `json:"dryRun"`
 	command.Ending
 	Source    string      `json:"source,omitempty"`
+	inFile    bool        // the source is one of knack.yaml
 	Release   string      `json:"release,omitempty"`
 	Before    string      `json:"before,omitempty"`
 	Unchanged bool        `json:"unchanged"`
@@ -173,7 +174,7 @@ func (p *puller) pull(ctx context.Context, text string) (command.Result, error) 
 			return out, p.unpackFailure(err)
 		}
 	}
-	out.Source = ref.String()
+	out.Source, out.inFile = ref.String(), from.Clean != nil
 	return out, nil
 }
 
@@ -408,8 +409,11 @@ func (o *pulledJSON) Print(env *console.Env) {
 // next prints a hint with the command that serves the pulled skills.
 func (o *pulledJSON) next(env *console.Env) {
 	from := []string{"serve", "--source", o.Source}
-	if o.To != "" {
+	switch {
+	case o.To != "":
 		from = []string{"serve", "--dir", env.Shown(o.To)}
+	case o.inFile: // with --source its skills would have other URIs
+		from = []string{"serve"}
 	}
 	if !o.DryRun {
 		env.Err().Text(console.Hint, "serve it with "+env.Command(from...))

@@ -311,7 +311,16 @@ func (r report) scanLine(d *judgement.Verdict) string {
 	if len(parts) == 0 {
 		return "no finding"
 	}
-	return strings.Join(parts, ", ") + ": " + ruleNames(rules) + "; " + r.CommandOn(d.Entry, "scan") + " shows each"
+	return strings.Join(parts, ", ") + ": " + ruleNames(rules) + "; " + r.scanCommand(d.Entry) + " shows each"
+}
+
+// scanCommand returns the scan of a skill. By path, the operator's lanes and acceptances would not
+// count.
+func (r report) scanCommand(e *catalog.Entry) string {
+	if e.Status == catalog.Skipped {
+		return r.CommandOn(e, "scan")
+	}
+	return r.Command("scan", r.View.Called(e))
 }
 
 func ruleNames(ids []skill.RuleID) string {

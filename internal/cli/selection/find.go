@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/access"
@@ -36,6 +37,9 @@ func Find(env *console.Env, v catalog.View, name string, suits func(*catalog.Ent
 	if e := v.InFolder(name); e != nil && e.Entry != "" {
 		return e, skill.MainFile, nil // also for a skipped skill, which its author wants to see
 	}
+	if e := Skipped(v, name); e != nil && e.Entry != "" {
+		return e, skill.MainFile, nil
+	}
 	hint, where := env.Command("list")+" shows all names", ""
 	for _, r := range v.Roots {
 		if reason, fix := r.Reason(); reason != "" {
@@ -58,6 +62,19 @@ func Find(env *console.Env, v catalog.View, name string, suits func(*catalog.Ent
 		hint = "did you mean " + strings.Join(names, ", ") + "?"
 	}
 	return nil, "", command.Fail(command.No, fmt.Errorf("there is no skill '%s'%s", display.Echo(name), where), hint)
+}
+
+// Skipped returns the skipped skill with the given URI or LABEL:FOLDER, or nil. It has that URI
+// if it is served.
+func Skipped(v catalog.View, word string) *catalog.Entry {
+	label, folder, labelled := strings.Cut(word, ":")
+	uri, err := skill.ParseURI(word)
+	for _, e := range v.Skipped {
+		if err == nil && v.CouldContain(e, uri) || labelled && e.Root.Label == label && e.Folder() == folder {
+			return e
+		}
+	}
+	return nil
 }
 
 // nearLabelled returns the LABEL:NAME that is nearest to a mistyped one, or "".
@@ -131,7 +148,7 @@ func named(env *console.Env, v catalog.View, word string) (all []*catalog.Entry,
 			return nil, err
 		}
 		if !HasURI(e) {
-			return nil, command.Fail(command.No, fmt.Errorf("%s is not served: %s", display.Quote(word), tool.Reason(e)), "")
+			return nil, notServed(word, e)
 		}
 		return []*catalog.Entry{e}, nil
 	case found != nil:
@@ -151,10 +168,17 @@ func named(env *console.Env, v catalog.View, word string) (all []*catalog.Entry,
 			all = append(all, e)
 		}
 	}
+	if i := slices.IndexFunc(v.Skipped, matches); len(all) == 0 && i >= 0 {
+		return nil, notServed(word, v.Skipped[i])
+	}
 	if len(all) == 0 {
 		return nil, command.Fail(command.No, fmt.Errorf("%s%s", display.Echo(word), none), "give the --dir or the --config with which the skill is served")
 	}
 	return all, nil
+}
+
+func notServed(word string, e *catalog.Entry) error {
+	return command.Fail(command.No, fmt.Errorf("%s is not served: %s", display.Quote(word), tool.Reason(e)), "")
 }
 
 // HasURI reports whether a skill has a URI, which approving it needs.

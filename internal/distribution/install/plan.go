@@ -14,6 +14,7 @@ import (
 	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/internal/distribution/origin"
 	"github.com/knack-dev/knack/internal/distribution/trust"
+	"github.com/knack-dev/knack/skill"
 	"github.com/knack-dev/knack/source/dir"
 )
 
@@ -240,6 +241,7 @@ func (in *Installer) leave(s *Step) {
 // that case the fix contains restoreAll, the fix for all skills.
 func (in *Installer) changed(s *Step, restore, restoreAll string, keep bool) (why, fix string) {
 	why, fix = "it was changed since it was locked", restore
+	keep = keep && slices.ContainsFunc(s.found.files, func(f lockfile.File) bool { return skill.IsEntryName(f.Path) }) // add needs a SKILL.md
 	switch extra := s.found.extra; {
 	case len(extra) > 0:
 		if s.Was != nil && s.found.digest == s.Was.Digest {
