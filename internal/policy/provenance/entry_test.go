@@ -6,6 +6,7 @@ import (
 
 	"github.com/knack-dev/knack/catalog"
 	"github.com/knack-dev/knack/internal/base/console"
+	"github.com/knack-dev/knack/internal/distribution/lockfile"
 	"github.com/knack-dev/knack/skill"
 )
 
@@ -73,5 +74,9 @@ func TestFixes(t *testing.T) {
 		if got := l.restoreFix(c.key); !strings.HasPrefix(got, "restore it with "+console.Quoted(c.restore)+";") {
 			t.Errorf("%q %q %q: %s", c.folder, c.label, c.key, got)
 		}
+	}
+	own := &lock{label: ".", command: New(Options{}).o.Command, skills: map[string]lockfile.Skill{".agents/skills/own": {Source: "./.agents/skills/own", Path: "."}}}
+	if got := own.restoreFix(".agents/skills/own"); !strings.HasPrefix(got, "'knack update .agents/skills/own' keeps the change;") {
+		t.Errorf("a skill that is its own source: %s", got)
 	}
 }
