@@ -25,6 +25,17 @@ func (v View) Held(asked string) *Entry {
 	return nil
 }
 
+// SkippedAt returns the first skipped skill that could contain a URI if it were served, or nil.
+func (v View) SkippedAt(uri skill.URI) *Entry {
+	if v.Snapshot == nil {
+		return nil
+	}
+	if i := slices.IndexFunc(v.Skipped, func(e *Entry) bool { return v.CouldContain(e, uri) }); i >= 0 {
+		return v.Skipped[i]
+	}
+	return nil
+}
+
 // CouldContain reports whether a URI is in the folder of a skill, at one of its possible paths.
 func (s *Snapshot) CouldContain(e *Entry, uri skill.URI) bool {
 	bases, next := s.PossibleBases(e, "")

@@ -186,7 +186,9 @@ func (s *Explanation) collect(key skill.Key) {
 	label, rest, labelled := strings.Cut(strings.TrimSpace(s.Name), ":")
 	var owner *catalog.Entry
 	if uri, err := skill.ParseURI(s.Name); err == nil {
-		owner, _ = v.At(uri)
+		if owner, _ = v.At(uri); owner == nil {
+			owner = v.SkippedAt(uri)
+		}
 	}
 	has := func(e *catalog.Entry, key skill.Key) bool {
 		return e.Name != "" && e.Key == key || skill.KeyOf(e.Folder()) == key

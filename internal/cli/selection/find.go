@@ -64,15 +64,15 @@ func Find(env *console.Env, v catalog.View, name string, suits func(*catalog.Ent
 	return nil, "", command.Fail(command.No, fmt.Errorf("there is no skill '%s'%s", display.Echo(name), where), hint)
 }
 
-// Skipped returns the skipped skill with the given URI or LABEL:FOLDER, or nil. It has that URI
-// if it is served.
+// Skipped returns the skipped skill with the given LABEL:FOLDER, or the one that could have the given
+// URI, or nil.
 func Skipped(v catalog.View, word string) *catalog.Entry {
-	label, folder, labelled := strings.Cut(word, ":")
-	uri, err := skill.ParseURI(word)
-	for _, e := range v.Skipped {
-		if err == nil && v.CouldContain(e, uri) || labelled && e.Root.Label == label && e.Folder() == folder {
-			return e
-		}
+	if uri, err := skill.ParseURI(word); err == nil {
+		return v.SkippedAt(uri)
+	}
+	label, folder, _ := strings.Cut(word, ":")
+	if i := slices.IndexFunc(v.Skipped, func(e *catalog.Entry) bool { return e.Root.Label == label && e.Folder() == folder }); i >= 0 {
+		return v.Skipped[i]
 	}
 	return nil
 }
