@@ -25,16 +25,22 @@ func (v View) Held(asked string) *Entry {
 	return nil
 }
 
-// SkippedAt returns the first skipped skill that could contain a URI if it were served, or nil.
+// SkippedAt returns the first skipped skill that could have a URI if it were served, or nil.
 func (v View) SkippedAt(uri skill.URI) *Entry {
 	if v.Snapshot == nil {
 		return nil
 	}
-	if i := slices.IndexFunc(v.Skipped, func(e *Entry) bool { return v.CouldContain(e, uri) }); i >= 0 {
-		return v.Skipped[i]
+	at := strings.TrimSuffix(uri.Path(), "/"+skill.MainFile)
+	for _, e := range v.Skipped {
+		if bases, _ := v.PossibleBases(e, noName); slices.Contains(bases, at) {
+			return e
+		}
 	}
 	return nil
 }
+
+// noName is not the name of any skill.
+const noName = "\x00"
 
 // CouldContain reports whether a URI is in the folder of a skill, at one of its possible paths.
 func (s *Snapshot) CouldContain(e *Entry, uri skill.URI) bool {

@@ -300,7 +300,7 @@ func (f *connectFlags) list(ctx context.Context, env *console.Env) (command.Resu
 		}
 		f.printBare(env.Out(), *env, all)
 		if len(rest) > 0 && !f.every {
-			env.Out().Line("not found here: %s; knack connect CLIENT --write connects them all the same", strings.Join(rest, ", "))
+			env.Out().Line("not found here: %s; %s connects them all the same", strings.Join(rest, ", "), env.Command("connect", "CLIENT", "--write"))
 		}
 		hint := env.Command("connect", "CLIENT") + " prints the entry; with --write it goes into the file"
 		if gaining > 1 {
@@ -325,7 +325,7 @@ func (f *connectFlags) printBare(p *console.Printer, env console.Env, all []conn
 		}
 	}
 	if len(bare) > 0 {
-		p.Line("only a folder without settings: %s; knack connect CLIENT --write connects them all the same", strings.Join(bare, ", "))
+		p.Line("only a folder without settings: %s; %s connects them all the same", strings.Join(bare, ", "), env.Command("connect", "CLIENT", "--write"))
 	}
 }
 

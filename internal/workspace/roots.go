@@ -258,7 +258,6 @@ func (w *Workspace) check() error {
 
 // projectUnused returns the warning about --project beside named roots.
 func (w *Workspace) projectUnused(by string) string {
-	w.o.Env.Project = "" // no advised command needs it
 	if w.o.Tools != nil {
 		return "--project has no effect with " + by + ", except that the knack.yaml of the project may choose the tools"
 	}

@@ -101,11 +101,14 @@ func (w *Workspace) guarded(s Serving, single bool) (c *catalog.Catalog, err err
 			w.stored = w.replica.Stored()
 		}
 	}
-	options := w.lockOptions(w.address != "" && !single)
-	w.locks = w.newLocks(s, options)
+	others, advice := w.address != "" && !single, w.o.Env
+	if others {
+		advice = advice.Remote()
+	}
+	w.locks = w.newLocks(s, others)
 	if !w.unguarded {
 		cache, _ := w.o.Env.Folders()
-		if w.admission, err = w.files.Admission(w.file, cache, s.Log, options.Command); err != nil {
+		if w.admission, err = w.files.Admission(w.file, cache, s.Log, advice.Command); err != nil {
 			return nil, err
 		}
 	}
@@ -121,11 +124,12 @@ func (w *Workspace) guarded(s Serving, single bool) (c *catalog.Catalog, err err
 }
 
 // newLocks returns the locks with which skills are compared, or nil if the settings disable locks.
-func (w *Workspace) newLocks(s Serving, o provenance.Options) *provenance.Locks {
+func (w *Workspace) newLocks(s Serving, others bool) *provenance.Locks {
 	mode := w.files.LockMode(w.file)
 	if mode == config.LockOff {
 		return nil
 	}
+	o := w.lockOptions(others)
 	o.Enforce, o.Log, o.Drift = mode == config.LockEnforce, s.Log, s.Drift
 	return provenance.New(o)
 }
@@ -134,10 +138,14 @@ func (w *Workspace) newLocks(s Serving, o provenance.Options) *provenance.Locks 
 // machines may read the fixes.
 func (w *Workspace) lockOptions(others bool) (o provenance.Options) {
 	env := w.o.Env
+	advice := *env
+	if advice.Project != "" {
+		advice.Project = "." // a lock elsewhere adds its own
+	}
 	if others {
-		o.Command = env.Remote().Command
+		o.Command = advice.Remote().Command
 	} else {
-		o.Command = env.Command
+		o.Command = advice.Command
 		o.Shown = func(path string) string { return shownReal(env, path) }
 	}
 	o.Projects = func() []string {

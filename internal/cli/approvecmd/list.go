@@ -154,11 +154,11 @@ const shortSet = len("sha256:") + 12
 // compare sets the row's state by comparing the approval with the current skill.
 func (row *approvalJSON) compare(ctx context.Context, v catalog.View, book *approvals.Book) {
 	e := skillAt(v, row.URI)
-	if skipped := selection.Skipped(v, row.URI); e == nil && skipped != nil {
-		row.State, row.words = stateUnread, "not served: "+tool.Reason(skipped)
-		return
-	}
 	if e == nil {
+		if skipped := selection.Skipped(v, row.URI); skipped != nil {
+			row.State, row.words = stateUnread, "not served: "+tool.Reason(skipped)
+			return
+		}
 		row.State, row.words = stateGone, "gone: there is no such skill here"
 		return
 	}

@@ -25,6 +25,9 @@ import (
 func Find(env *console.Env, v catalog.View, name string, suits func(*catalog.Entry) bool) (*catalog.Entry, string, error) {
 	if uri, err := skill.ParseURI(name); err == nil {
 		if e, file := v.At(uri); e != nil {
+			if within := v.SkippedAt(uri); within != nil && file != "." && file != skill.MainFile {
+				return within, skill.MainFile, nil
+			}
 			if file == "." {
 				file = skill.MainFile
 			}
@@ -71,10 +74,17 @@ func Skipped(v catalog.View, word string) *catalog.Entry {
 		return v.SkippedAt(uri)
 	}
 	label, folder, _ := strings.Cut(word, ":")
-	if i := slices.IndexFunc(v.Skipped, func(e *catalog.Entry) bool { return e.Root.Label == label && e.Folder() == folder }); i >= 0 {
-		return v.Skipped[i]
+	var found *catalog.Entry
+	for _, e := range v.Skipped {
+		if e.Root.Label != label || e.Folder() != folder {
+			continue
+		}
+		if found != nil {
+			return nil // the word does not say which
+		}
+		found = e
 	}
-	return nil
+	return found
 }
 
 // nearLabelled returns the LABEL:NAME that is nearest to a mistyped one, or "".
@@ -168,7 +178,7 @@ func named(env *console.Env, v catalog.View, word string) (all []*catalog.Entry,
 			all = append(all, e)
 		}
 	}
-	if i := slices.IndexFunc(v.Skipped, matches); len(all) == 0 && i >= 0 {
+	if i := slices.IndexFunc(v.Skipped, matches); len(all) == 0 && i >= 0 && !IsPattern(word) {
 		return nil, notServed(word, v.Skipped[i])
 	}
 	if len(all) == 0 {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/knack-dev/knack/internal/base/console"
@@ -87,14 +86,13 @@ func (f *lock) restoreFix(key string) string {
 	if key != "" && key[0] != '-' && key[0] != '~' {
 		sync, verify = append(sync, key), append(verify, key)
 	}
-	restore := "restore it with " + console.Quoted(f.line(append(slices.Clip(sync), "--overwrite")...))
 	switch {
 	case f.links[key]:
 		return "its folder is a link: remove that by hand, then run " + console.Quoted(f.line(sync...))
 	case key != "" && f.isOwn(key):
 		return console.Quoted(f.line("update", key)) + " keeps the change; " + console.Quoted(f.line(verify...)) + " says whether it can be restored"
 	}
-	return restore + "; " + console.Quoted(f.line(verify...)) + " lists the files, and says how to keep them"
+	return "restore it with " + console.Quoted(f.line(append(sync, "--overwrite")...)) + "; " + console.Quoted(f.line(verify...)) + " lists the files, and says how to keep them"
 }
 
 // isOwn reports whether the source of an entry is the folder of the skill itself.
