@@ -187,6 +187,7 @@ func named(env *console.Env, v catalog.View, word string) (all []*catalog.Entry,
 	return all, nil
 }
 
+// notServed returns the error for a word that names a skipped skill, with the reason.
 func notServed(word string, e *catalog.Entry) error {
 	return command.Fail(command.No, fmt.Errorf("%s is not served: %s", display.Quote(word), tool.Reason(e)), "")
 }

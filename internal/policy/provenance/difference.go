@@ -95,7 +95,9 @@ func (f *lock) restoreFix(key string) string {
 	return "restore it with " + console.Quoted(f.line(append(sync, "--overwrite")...)) + "; " + console.Quoted(f.line(verify...)) + " lists the files, and says how to keep them"
 }
 
-// isOwn reports whether the source of an entry is the folder of the skill itself.
+// isOwn reports whether the source of an entry is the folder of the skill itself, in the form that
+// add records. It compares text, unlike package install: the lock of a clone may name any path, and
+// a scan looks at none of them.
 func (f *lock) isOwn(key string) bool {
 	e := f.skills[key]
 	return e.Path == "." && e.Source == "./"+key
